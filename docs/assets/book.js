@@ -1,0 +1,45 @@
+// What a page of the book does by itself: formulas, the two languages, the choice remembered.
+"use strict";
+{
+  const assets = new URL(".", document.currentScript.src);
+  const root = document.documentElement;
+
+  const remember = (key, value) => { try { localStorage.setItem(key, value) } catch { } };
+
+  // KaTeX is loaded only where there is a formula.
+  const formulas = document.querySelectorAll(".arithmatex");
+  if (formulas.length) {
+    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("katex/katex.min.css", assets) });
+    const script = Object.assign(document.createElement("script"), { src: new URL("katex/katex.min.js", assets) });
+    script.onload = () => {
+      for (const element of formulas) {
+        const tex = element.textContent.trim().slice(2, -2);
+        katex.render(tex, element, { displayMode: element.tagName === "DIV", throwOnError: false, strict: "ignore" });
+      }
+    };
+    document.head.append(style, script);
+  }
+
+  const button = document.getElementById("twins");
+  const show = () => button.setAttribute("aria-pressed", root.classList.contains("both"));
+  button.addEventListener("click", () => {
+    // Keep the line that is being read where it is.
+    const all = [...document.querySelectorAll(".md-content :is(h1, h2, h3, .twins, .highlight, figure)")];
+    const anchor = all.find((element) => element.getBoundingClientRect().top > 60);
+    const before = anchor?.getBoundingClientRect().top;
+    remember("twins", root.classList.toggle("both") ? "both" : "one");
+    if (anchor) scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: "instant" });
+    show();
+  });
+  show();
+
+  // The other edition opens at the same heading.
+  const edition = document.getElementById("edition");
+  remember("edition", root.lang.startsWith("zh") ? "zh" : "en");
+  edition.addEventListener("click", () => {
+    remember("edition", edition.hreflang);
+    const heads = [...document.querySelectorAll(".md-content :is(h2, h3)[id]")];
+    const last = heads.filter((head) => head.getBoundingClientRect().top < innerHeight / 3).pop();
+    if (last) edition.hash = last.id;
+  });
+}

@@ -1,0 +1,121 @@
+"""The thin layer that knows MkDocs: weave each page, add notebooks, link both ways."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import griffe
+import jieba
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from literate import ran
+from literate.chapter import (
+    CHAPTERS,
+    Chapter,
+    ChapterError,
+    read,
+    read_all,
+)
+from literate.export import export
+from literate.prose import glossary
+from literate.weave import heading, headings, pick, weave
+
+
+def _edition(config: MkDocsConfig) -> str:
+    return str(config.theme["language"])
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Take this edition's side of every `中文 | English` in the configuration."""
+
+    def localise(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                localise(key): localise(item) for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [localise(item) for item in value]
+        return (
+            pick(value, _edition(config)) if isinstance(value, str) else value
+        )
+
+    jieba.setLogLevel(logging.WARNING)
+    for _, chinese, _ in glossary():
+        jieba.add_word(chinese)  # the search shall find a term as a whole
+    for key in ("site_name", "site_description", "copyright", "nav", "extra"):
+        config[key] = localise(config[key])
+    for toggle in config.theme["palette"]:
+        toggle["toggle"] = localise(toggle["toggle"])
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    """Add a notebook for each chapter; refuse chapters whose code did not pass."""
+    try:
+        chapters = read_all()
+    except ChapterError as error:
+        raise PluginError(str(error)) from None
+    for chapter in chapters:
+        if not ran.fresh(chapter):
+            raise PluginError(
+                f"{chapter.path.as_posix()}:1: has not passed as it stands; run: nox -s doctests"
+            )
+        uri = f"notebooks/{chapter.path.stem}.ipynb"
+        files.append(
+            File.generated(
+                config, uri, content=export(chapter, _edition(config))
+            )
+        )
+
+
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
+    """Weave the page; its first heading is its title."""
+    edition = _edition(config)
+    path = Path("docs", page.file.src_uri)
+    # MkDocs has cut the front matter off: read the file itself, so that lines are right.
+    chapter = read(path)
+    try:
+        woven = weave(chapter, edition)
+    except ChapterError as error:
+        raise PluginError(str(error)) from None
+    first = next((b for b in chapter.blocks if b.kind == "heading"), None)
+    if first and "title" not in page.meta:
+        zh, en, _ = heading(first)
+        page.meta["title"] = (zh if edition == "zh" else en).replace("`", "")
+    if path.parent == CHAPTERS:
+        page.meta["notebook"] = f"notebooks/{path.stem}.ipynb"
+    return woven
+
+
+class ChapterLinks(griffe.Extension):
+    """Begin the docstring of each object with a link to the place that defines it."""
+
+    def __init__(self, language: str = "en") -> None:
+        self.language = language
+        self.places: dict[tuple[str, str], tuple[Chapter, str]] = {}
+        for chapter in read_all():
+            for block, anchor in headings(chapter):
+                for line in block.body.splitlines():
+                    head, _, rest = line.partition(" ")
+                    if head in ("def", "class"):
+                        name = rest.split("(")[0].split(":")[0]
+                        self.places[chapter.module, name] = chapter, anchor
+
+    def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
+        del kwargs
+        if obj.is_module or obj.parent is None or not obj.parent.is_module:
+            return
+        module = obj.module.path.replace(".", "/")
+        found = self.places.get((f"{module}.py", obj.name)) or self.places.get(
+            (f"{module}/__init__.py", obj.name)
+        )
+        if found and obj.docstring:
+            chapter, anchor = found
+            first = next(b for b in chapter.blocks if b.kind == "heading")
+            title = heading(first)[self.language == "en"]
+            word = "出自" if self.language == "zh" else "From"
+            obj.docstring.value += f"\n\n{word} [{title}](../{CHAPTERS.name}/{chapter.path.name}#{anchor})\n"

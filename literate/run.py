@@ -1,0 +1,259 @@
+"""Run the chapters: a runner for pytest-markdown-docs.
+
+Each chapter is one module, each block runs once, in order. A block with a title
+is not run but imported from the package, so that its classes are the package's
+own. What a cell prints is compared with the `output` block after it, and what it
+draws is saved.
+"""
+
+import contextlib
+import doctest
+import importlib
+import io
+import linecache
+import os
+import re
+import sys
+import traceback
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import pytest
+from pytest_markdown_docs import _runners
+from pytest_markdown_docs.definitions import FenceTestDefinition
+
+from literate import ran
+from literate.chapter import Block, Cell, Chapter, ChapterError, names, read
+from literate.tangle import write
+
+RULES = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+os.environ.setdefault(
+    "MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc"))
+)
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """Switch the tests' checking of shapes off: a cell meets the package as a reader does."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@dataclass
+class Session:
+    """A chapter being run: its namespace, and what became of each block so far."""
+
+    chapter: Chapter
+    root: Path
+    module: types.ModuleType = field(init=False)
+    results: dict[int, BaseException | None] = field(default_factory=dict)
+    outputs: dict[int, str] = field(
+        default_factory=dict
+    )  # to be written, by line
+
+    def __post_init__(self) -> None:
+        path = str(self.root / self.chapter.path)
+        self.module = types.ModuleType(
+            "chapter_" + self.chapter.name.replace("-", "_")
+        )
+        self.module.__file__ = path
+        sys.modules[self.module.__name__] = self.module
+        self.chapter.check()
+        lines = [""] * (self.chapter.text.count("\n") + 1)
+        for cell in self.chapter.cells:
+            if not cell.code.title:
+                code = cell.code.body.splitlines()
+                lines[cell.code.line : cell.code.line + len(code)] = code
+        masked = [line + "\n" for line in lines]
+        linecache.cache[path] = (len(masked), None, masked, path)
+
+    def run_to(self, line: int, update: bool) -> None:
+        """Run the block that begins on this line, and before it all that did not run yet."""
+        for cell in self.chapter.cells:
+            at = cell.code.line
+            if at not in self.results:
+                self.results[at] = self.attempt(cell, update)
+            result = self.results[at]
+            if result and at == line:
+                raise result
+            if result:
+                raise self.chapter.error(
+                    cell.code,
+                    f"this block failed, so the one on line {line} did not run",
+                )
+            if at == line:
+                break
+        if len(self.results) == len(self.chapter.cells) and not self.outputs:
+            ran.remember(self.chapter, True, self.root)
+
+    def attempt(self, cell: Cell, update: bool) -> BaseException | None:
+        try:
+            if cell.code.title:
+                self.take(cell.code)
+            else:
+                self.execute(cell, update)
+        except (Exception, SystemExit) as error:
+            ran.remember(self.chapter, False, self.root)
+            return error
+        return None
+
+    def take(self, block: Block) -> None:
+        """Bring what a titled block binds from the package into the chapter."""
+        source = (self.root / block.title).read_text("utf-8")
+        if block.body.strip("\n") not in source:
+            raise self.chapter.error(
+                block, f"differs from {block.title}; run: nox -s tangle"
+            )
+        dotted = (
+            block.title.removesuffix(".py")
+            .removesuffix("/__init__")
+            .replace("/", ".")
+        )
+        package = importlib.import_module(dotted)
+        for name in names(block.body, self.chapter.path, block.line):
+            setattr(self.module, name, getattr(package, name))
+
+    def execute(self, cell: Cell, update: bool) -> None:
+        source = "\n" * cell.code.line + cell.code.body
+        code = compile(
+            source, str(self.module.__file__), "exec", dont_inherit=True
+        )
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), unchecked():
+            exec(code, self.module.__dict__)
+        self.save_figures(cell)
+        got, want = printed.getvalue(), cell.output.body if cell.output else ""
+        if doctest.OutputChecker().check_output(want, got, RULES):
+            return
+        if update:
+            self.outputs[cell.code.line] = got
+            return
+        show = doctest.OutputChecker().output_difference(
+            doctest.Example("", want), got, RULES
+        )
+        where = cell.output or cell.code
+        raise self.chapter.error(
+            where,
+            f"wrong output; if the new one is right, run: nox -s doctests -- --update-outputs\n{show}",
+        )
+
+    def save_figures(self, cell: Cell) -> None:
+        pyplot: Any = sys.modules.get("matplotlib.pyplot")
+        for number in pyplot.get_fignums() if pyplot else ():
+            figure = pyplot.figure(number)
+            path = ran.figure_file(self.chapter, figure.get_label(), self.root)
+            if not figure.get_label():
+                raise self.chapter.error(
+                    cell.code,
+                    'a figure without a name; write plt.figure("name")',
+                )
+            drawn = io.StringIO()
+            figure.savefig(drawn, metadata={"Date": None})
+            write(path, drawn.getvalue())
+            pyplot.close(figure)
+
+    def write_outputs(self) -> None:
+        """Put what the blocks printed into the chapter (--update-outputs)."""
+        lines = self.chapter.text.split("\n")
+        for cell in reversed(self.chapter.cells):
+            if cell.code.line in self.outputs:
+                fresh = [
+                    "```output",
+                    *self.outputs[cell.code.line].rstrip("\n").split("\n"),
+                    "```",
+                ]
+                start = end = (
+                    cell.code.line - 1 + len(cell.code.text.split("\n"))
+                )
+                if cell.output:
+                    start = cell.output.line - 1
+                    end = start + len(cell.output.text.split("\n"))
+                else:
+                    fresh = ["", *fresh]
+                lines[start:end] = fresh
+        if self.outputs:
+            write(self.root / self.chapter.path, "\n".join(lines))
+
+
+SESSIONS: dict[Path, Session] = {}
+updating = False
+
+
+def session(path: Path) -> Session:
+    """The one session of the chapter at this path: root/docs/chapters/NN-name.md."""
+    if path not in SESSIONS:
+        root = path.parents[2]
+        SESSIONS[path] = Session(read(path.relative_to(root), root), root)
+    return SESSIONS[path]
+
+
+@_runners.register_runner(default=True)
+class ChapterRunner(_runners.DefaultRunner):
+    """Stands in for the plugin's own runner."""
+
+    def runtest(
+        self,
+        test: FenceTestDefinition,
+        args: dict[str, Any],
+        *,
+        asyncio_runner: object = None,
+    ) -> None:
+        del args, asyncio_runner
+        session(Path(test.source_path)).run_to(test.start_line, updating)
+
+    def repr_failure(
+        self,
+        test: FenceTestDefinition,
+        excinfo: pytest.ExceptionInfo[BaseException],
+        style: object = None,
+    ) -> str:
+        del style
+        if isinstance(excinfo.value, ChapterError):
+            return str(excinfo.value)
+        frames = traceback.extract_tb(excinfo.tb)
+        inside = [
+            frame
+            for frame in frames
+            if frame.filename == str(test.source_path)
+        ]
+        line = (
+            inside[-1].lineno
+            if inside
+            else getattr(excinfo.value, "lineno", test.start_line)
+        )
+        path = os.path.relpath(test.source_path)
+        start = frames.index(inside[0]) if inside else len(frames)
+        trace = "".join(traceback.format_list(frames[start:]))
+        return f"{path}:{line}: this block raises\n{trace}{excinfo.exconly()}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-outputs",
+        action="store_true",
+        help="rewrite the output blocks of the chapters",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global updating
+    updating = config.getoption("--update-outputs")
+
+
+def pytest_collect_file(file_path: Path) -> None:
+    """Check a chapter whole before its blocks are collected, so that none is missed."""
+    if re.match(r"\d\d-.*\.md$", file_path.name):
+        session(file_path)
+
+
+def pytest_sessionfinish() -> None:
+    for chapter in SESSIONS.values():
+        chapter.write_outputs()

@@ -1,0 +1,129 @@
+"""Build the site, both editions and the page that picks one; or serve it.
+
+python -m literate.site [--url https://…/]    build into site/
+python -m literate.site --serve               build, serve, rebuild on each change
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from literate import ran
+from literate.chapter import ROOT, ChapterError, read_all
+
+SITE = ROOT / "site"
+EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
+
+
+def run_chapters() -> None:
+    """Run the chapters that changed since they last passed, and so draw their figures."""
+    stale = [
+        str(chapter.path) for chapter in read_all() if not ran.fresh(chapter)
+    ]
+    if stale:
+        subprocess.run(
+            [sys.executable, "-m", "literate.test", *stale],
+            cwd=ROOT,
+            check=True,
+        )
+
+
+def build(url: str) -> None:
+    """Build both editions at once, beside the old ones, and put them in place together."""
+    run_chapters()
+    draft = SITE.with_name(".cache") / "site"
+    shutil.rmtree(draft, ignore_errors=True)
+    running = []
+    for edition, config in EDITIONS.items():
+        command = [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--quiet",
+            "-f",
+            config,
+            "-d",
+            str(draft / edition),
+        ]
+        env = {
+            **os.environ,
+            "BOOK_URL": f"{url.rstrip('/')}/{edition}/",
+            "NO_MKDOCS_2_WARNING": "1",
+        }
+        running.append(subprocess.Popen(command, cwd=ROOT, env=env))
+    if sum(process.wait() for process in running):
+        raise SystemExit(
+            "the site was not built; the old one, if any, is as it was"
+        )
+    page = (Path(__file__).parent / "theme" / "landing.html").read_text(
+        "utf-8"
+    )
+    page = page.replace("BASE", urlsplit(url).path)
+    for name in ("index.html", "404.html"):
+        (draft / name).write_text(page, "utf-8")
+    (draft / ".nojekyll").touch()
+    shutil.rmtree(SITE, ignore_errors=True)
+    draft.rename(SITE)
+
+
+def serve(port: int) -> None:
+    from mkdocs.livereload import LiveReloadServer  # slow to import
+
+    url = f"http://127.0.0.1:{port}/"
+
+    def rebuild() -> None:
+        try:
+            build(url)
+        except (
+            ChapterError,
+            subprocess.CalledProcessError,
+            SystemExit,
+        ) as error:
+            print(error, file=sys.stderr)
+
+    rebuild()
+    server = LiveReloadServer(rebuild, "127.0.0.1", port, str(SITE))
+    server.error_handler = lambda code: (SITE / "404.html").read_bytes()
+    for path in (
+        "docs",
+        "literate",
+        "attention_book",
+        "mkdocs.yml",
+        "mkdocs.en.yml",
+    ):
+        server.watch(str(ROOT / path))
+    print(f"Read the book at {url}zh/ or {url}en/ (Ctrl-C ends)")
+    try:
+        server.serve()  # type: ignore[no-untyped-call]
+    except KeyboardInterrupt:
+        server.shutdown()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build or serve the book.")
+    parser.add_argument(
+        "--serve", action="store_true", help="serve with live reload"
+    )
+    parser.add_argument(
+        "--port", type=int, default=8000, help="where to serve (8000)"
+    )
+    parser.add_argument(
+        "--url",
+        default="http://127.0.0.1:8000/",
+        help="where the site will stand",
+    )
+    asked = parser.parse_args()
+    try:
+        serve(asked.port) if asked.serve else build(asked.url)
+    except ChapterError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

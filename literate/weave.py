@@ -1,0 +1,187 @@
+"""Weave a chapter into the Markdown of one edition.
+
+Both languages are on the page, so that a button can lay them side by side; the
+other language's half is marked `twin`, hidden by the style sheet, and left out of
+the search.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from html import escape
+from itertools import groupby
+
+from literate.chapter import (
+    FIGURE,
+    Block,
+    Chapter,
+    ChapterError,
+    Twin,
+    both,
+    names,
+)
+
+HIDDEN = 'class="twin" data-search-exclude="true"'
+# Where a line break between two of these would show as a space.
+WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"
+
+
+def weave(chapter: Chapter, edition: str) -> str:
+    """The chapter as Material for MkDocs reads it, for edition `zh` or `en`."""
+    parts: list[str] = []
+    for kind, group in groupby(chapter.parts, _kind):
+        if kind == "twin list":  # items parted by blank lines stay one list
+            twins = [part for part in group if isinstance(part, Twin)]
+            pairs = [
+                (
+                    "\n\n".join(t.zh.text for t in twins),
+                    "\n\n".join(t.en.text for t in twins),
+                )
+            ]
+        elif kind.startswith("twin"):
+            pairs = [
+                (t.zh.text, t.en.text) for t in group if isinstance(t, Twin)
+            ]
+        else:
+            parts += [
+                _shared(chapter, block, edition)
+                for block in group
+                if isinstance(block, Block)
+            ]
+            continue
+        parts += [_twins(zh, en, edition) for zh, en in pairs]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def pick(text: str, edition: str) -> str:
+    """One side of `中文 | English`; a text without a bar stays as it is."""
+    zh, bar, en = text.partition(" | ")
+    return (zh if edition == "zh" else en).strip() if bar else text
+
+
+def join_lines(text: str) -> str:
+    """Join lines broken between wide characters, which need no space."""
+    return re.sub(rf"(?<={WIDE})\n(?={WIDE})", "", text)
+
+
+def heading(block: Block) -> tuple[str, str, str]:
+    """The Chinese and English text of a heading, and its ASCII id.
+
+    The id is the one given as `{#id}`, or made from the English side.
+    """
+    text, given = re.fullmatch(  # type: ignore[union-attr]
+        r"#+ +(.*?)(?:\s*\{#([\w-]+)\})?\s*", block.text
+    ).groups()
+    zh, en = pick(text, "zh"), pick(text, "en")
+    plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
+    return zh, en, given or plain.strip("-")
+
+
+def headings(chapter: Chapter) -> Iterator[tuple[Block, str]]:
+    """Each block with a title in it and the id of the heading above it."""
+    above = ""
+    for block in chapter.blocks:
+        if block.kind == "heading":
+            above = heading(block)[2]
+        elif block.title:
+            yield block, above
+
+
+def _kind(part: Block | Twin) -> str:
+    return f"twin {part.zh.kind}" if isinstance(part, Twin) else part.kind
+
+
+def _twins(zh: str, en: str, edition: str) -> str:
+    halves = [("zh", join_lines(zh)), ("en", en)]
+    if edition == "en":
+        halves.reverse()
+    sections = [
+        f'<section lang="{lang}" markdown="block"{"" if lang == edition else " " + HIDDEN}>\n\n{text}\n\n</section>'
+        for lang, text in halves
+    ]
+    return (
+        '<div class="twins" markdown="block">\n'
+        + "\n".join(sections)
+        + "\n</div>"
+    )
+
+
+def _short(zh: str, en: str, edition: str) -> str:
+    """Both sides of a short string, in line, the other language hidden."""
+    if zh == en:
+        return zh
+    ours, theirs, lang = (zh, en, "en") if edition == "zh" else (en, zh, "zh")
+    return f'{ours}<small lang="{lang}" {HIDDEN}>{theirs}</small>'
+
+
+def _shared(chapter: Chapter, block: Block, edition: str) -> str:
+    def sides(text: str, what: str) -> tuple[str, str]:
+        return both(text, chapter.path, block.line, what)
+
+    if block.kind == "heading":
+        zh, en, id_ = heading(block)
+        label = escape(re.sub(r"[`*]", "", zh if edition == "zh" else en))
+        marks = block.text.partition(" ")[0]
+        shown = _short(zh, en, edition)
+        return f'{marks} {shown} {{#{id_} data-toc-label="{label}"}}'
+    if block.kind == "open":
+        head, _, text = block.text.partition(" | ")
+        return f"{head} | {_short(*sides(text, 'a title'), edition)}"
+    if block.kind == "figure":
+        return _figure(chapter, block, edition, sides)
+    if block.info == "output":
+        return "``` {.text .output .no-copy}\n" + block.body + "```"
+    if block.info == "glossary":
+        return _glossary(block, edition)
+    if block.title and block.info.startswith("python"):
+        dotted = (
+            block.title.removesuffix(".py")
+            .removesuffix("/__init__")
+            .replace("/", ".")
+        )
+        public = [n for n in _defined(chapter, block) if not n.startswith("_")]
+        links = " ".join(f"[`{name}`][{dotted}.{name}]" for name in public)
+        return block.text + (
+            f'\n\n<p class="api" markdown="span">API {links}</p>'
+            if links
+            else ""
+        )
+    return block.text
+
+
+def _defined(chapter: Chapter, block: Block) -> list[str]:
+    """What a block defines, without what it only imports."""
+    source = re.sub(r"(?m)^(import|from) .*(\((.|\n)*?\))?", "", block.body)
+    return [
+        name
+        for name in names(source, chapter.path, block.line)
+        if name.isidentifier() and not name.startswith("__")
+    ]
+
+
+def _figure(
+    chapter: Chapter,
+    block: Block,
+    edition: str,
+    sides: Callable[[str, str], tuple[str, str]],
+) -> str:
+    found = FIGURE.fullmatch(block.text)
+    if not found:
+        raise ChapterError(chapter.path, block.line, "a figure is `![…](…)`")
+    alternative = sides(found[1], "a figure's alternative text")[
+        edition == "en"
+    ]
+    caption = _short(*sides(found[3] or "", "a figure's caption"), edition)
+    image = f"![{alternative}]({found[2]})"
+    return f'<figure markdown="span">\n{image}\n<figcaption markdown="span">{caption}</figcaption>\n</figure>'
+
+
+def _glossary(block: Block, edition: str) -> str:
+    rows = [line.split(" | ") for line in block.body.splitlines()]
+    heads = (
+        ("中文", "英文", "不用")
+        if edition == "zh"
+        else ("Chinese", "English", "not")
+    )
+    table = ["| " + " | ".join(heads) + " |", "|---|---|---|"]
+    table += [f"| {zh} | {en} | {no} |" for en, zh, no in rows]
+    return "\n".join(table)

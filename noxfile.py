@@ -1,0 +1,134 @@
+"""The sessions of the book. `nox -l` lists them; `nox -s NAME -- …` passes more on."""
+
+import hashlib
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["tests", "lint", "site", "wheel", "browser"]
+
+ENV = Path(".nox/book").absolute()
+BIN = ENV / ("Scripts" if sys.platform == "win32" else "bin")
+CONSTRAINTS = "constraints.txt"
+
+
+def book(session: nox.Session, *command: str) -> None:
+    """Run `python …` in the one environment that all sessions share.
+
+    It is made once, and again when what it is made of has changed.
+    """
+    recipe = [
+        Path(name).read_bytes() for name in ("pyproject.toml", CONSTRAINTS)
+    ]
+    wanted = hashlib.sha256(
+        b"".join([sys.version.encode(), *recipe])
+    ).hexdigest()
+    stamp, python = ENV / "made-of", str(BIN / "python")
+    if not stamp.exists() or stamp.read_text() != wanted:
+        session.run(
+            sys.executable,
+            "-m",
+            "virtualenv",
+            "--clear",
+            str(ENV),
+            silent=True,
+            external=True,
+        )
+        install = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--constraint",
+            CONSTRAINTS,
+        ]
+        session.run(python, *install, "--editable", ".[book]", external=True)
+        stamp.write_text(wanted)
+    session.run(python, *command, *session.posargs, external=True)
+
+
+@nox.session
+def serve(session: nox.Session) -> None:
+    """Read the book in a browser, both editions, with live reload."""
+    book(session, "-m", "literate.site", "--serve")
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """Build both editions, strictly, into site/."""
+    book(session, "-m", "literate.site")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Test everything but the browser: chapters, package, toolchain."""
+    book(session, "-m", "literate.test", "tests", "docs/chapters")
+
+
+@nox.session
+def doctests(session: nox.Session) -> None:
+    """Run the chapters only; `-- --update-outputs` rewrites what they print."""
+    book(session, "-m", "literate.test", "docs/chapters")
+
+
+@nox.session
+def tangle(session: nox.Session) -> None:
+    """Make the package from the chapters; `-- --stitch` goes the other way."""
+    book(session, "-m", "literate.tangle")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, types, prose, and that chapters and package agree."""
+    session.posargs.clear()
+    book(session, "-m", "ruff", "check", ".")
+    book(session, "-m", "ruff", "format", "--check", ".")
+    book(session, "-m", "mypy")
+    book(session, "-m", "literate.prose")
+    book(session, "-m", "literate.tangle", "--check")
+
+
+@nox.session(venv_backend="virtualenv", reuse_venv=True)
+def wheel(session: nox.Session) -> None:
+    """Build the package, install it into a clean environment, use it there."""
+    out = Path(session.create_tmp()).absolute()
+    shutil.rmtree(out)
+    book(session, "-m", "build", "--quiet", "--outdir", str(out), ".")
+    (built,) = out.glob("*.whl")
+    (sdist,) = out.glob("*.tar.gz")
+    session.run(
+        "python",
+        "-m",
+        "pip",
+        "uninstall",
+        "--quiet",
+        "--yes",
+        "attention-book",
+    )
+    session.install("--constraint", CONSTRAINTS, str(built))
+    example = Path("tests/wheel_example.py").absolute()
+    session.chdir(out)  # so that the package is not found in the working tree
+    session.run("python", str(example), str(built), str(sdist))
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Walk the built site in headless Chromium."""
+    book(session, "-m", "literate.site")
+    book(session, "-m", "pytest", "-q", "tests/browser")
+
+
+@nox.session
+def gpu(session: nox.Session) -> None:
+    """Run the GPU tests; without a GPU, say so and skip."""
+    check = "import torch, sys; sys.exit(not torch.cuda.is_available())"
+    posargs, session.posargs[:] = list(session.posargs), []
+    try:
+        book(session, "-c", check)
+    except nox.command.CommandFailed:
+        session.skip("no GPU here: 0 GPU tests run")
+    session.posargs[:] = posargs
+    book(session, "-m", "pytest", "tests/gpu")
