@@ -1,4 +1,26 @@
-# Made from docs/chapters/00-preface.md (06bf4f27467d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The tested code of the Attention Book."""
+# Made from docs/chapters/00-preface.md (43ff8633e298). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Attention in all its forms: the tested code of the Attention Book."""
+
+from attention_book.scoring import (
+    AdditiveAttention,
+    attend,
+    causal_mask,
+    dot_product_attention,
+    fused_attention,
+    masked_softmax,
+    padding_mask,
+    scaled_dot_product_attention,
+)
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AdditiveAttention",
+    "attend",
+    "causal_mask",
+    "dot_product_attention",
+    "fused_attention",
+    "masked_softmax",
+    "padding_mask",
+    "scaled_dot_product_attention",
+]

@@ -229,7 +229,9 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
     return chapters
 
 
-def names(source: str, path: Path, line: int) -> list[str]:
+def names(
+    source: str, path: Path, line: int, *, imports: bool = True
+) -> list[str]:
     """The names that a block binds at its top level."""
     try:
         tree = ast.parse(source)
@@ -244,7 +246,8 @@ def names(source: str, path: Path, line: int) -> list[str]:
         ):
             found.append(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found += [(a.asname or a.name).split(".")[0] for a in node.names]
+            bound = [(a.asname or a.name).split(".")[0] for a in node.names]
+            found += bound if imports else []
         else:
             inner = (n for n in ast.walk(node) if isinstance(n, ast.Name))
             found += [n.id for n in inner if isinstance(n.ctx, ast.Store)]

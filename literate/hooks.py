@@ -1,6 +1,7 @@
 """The thin layer that knows MkDocs: weave each page, add notebooks, link both ways."""
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def on_config(config: MkDocsConfig) -> None:
     """Take this edition's side of every `中文 | English` in the configuration."""
 
     def localise(value: Any) -> Any:
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             return {
                 localise(key): localise(item) for key, item in value.items()
             }

@@ -138,7 +138,8 @@ def _shared(chapter: Chapter, block: Block, edition: str) -> str:
             .removesuffix("/__init__")
             .replace("/", ".")
         )
-        public = [n for n in _defined(chapter, block) if not n.startswith("_")]
+        defined = names(block.body, chapter.path, block.line, imports=False)
+        public = [name for name in defined if not name.startswith("_")]
         links = " ".join(f"[`{name}`][{dotted}.{name}]" for name in public)
         return block.text + (
             f'\n\n<p class="api" markdown="span">API {links}</p>'
@@ -146,16 +147,6 @@ def _shared(chapter: Chapter, block: Block, edition: str) -> str:
             else ""
         )
     return block.text
-
-
-def _defined(chapter: Chapter, block: Block) -> list[str]:
-    """What a block defines, without what it only imports."""
-    source = re.sub(r"(?m)^(import|from) .*(\((.|\n)*?\))?", "", block.body)
-    return [
-        name
-        for name in names(source, chapter.path, block.line)
-        if name.isidentifier() and not name.startswith("__")
-    ]
 
 
 def _figure(
