@@ -53,13 +53,13 @@ def book(session: nox.Session, *command: str) -> None:
 @nox.session
 def serve(session: nox.Session) -> None:
     """Read the book in a browser, both editions, with live reload."""
-    book(session, "-m", "literate.site", "--serve")
+    book(session, "-m", "literate.build", "--serve")
 
 
 @nox.session
 def site(session: nox.Session) -> None:
     """Build both editions, strictly, into site/."""
-    book(session, "-m", "literate.site")
+    book(session, "-m", "literate.build")
 
 
 @nox.session
@@ -117,8 +117,8 @@ def wheel(session: nox.Session) -> None:
 @nox.session
 def browser(session: nox.Session) -> None:
     """Walk the built site in headless Chromium."""
-    book(session, "-m", "literate.site")
-    book(session, "-m", "pytest", "-q", "tests/browser")
+    book(session, "-m", "literate.build")
+    book(session, "-m", "pytest", "-q", "-n", "2", "tests/browser")
 
 
 @nox.session

@@ -1,7 +1,7 @@
 """What the ways of scoring cost: python -m benchmarks.scoring
 
 Prints milliseconds and ratios for the machine it runs on. The chapter "Scoring
-functions" quotes them.
+functions" quotes the ratios.
 """
 
 import platform
@@ -20,60 +20,54 @@ from attention_book import (
 from benchmarks.sidebyside import report, side_by_side
 
 
-@torch.no_grad()
-def main() -> None:
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads,")
-    print(platform.processor() or platform.machine())
-    torch.manual_seed(0)
-
-    n, d = 256, 64
+def scores(n: int, d: int) -> None:
     x = torch.randn(8, n, d)
     additive = AdditiveAttention(d_query=d, d_key=d, d_attn=d)
-    report(
-        f"scoring: batch 8, {n} queries and keys, width {d}",
-        side_by_side(
-            {
-                "dot product": lambda: dot_product_attention(x, x, x),
-                "additive": lambda: additive(x, x, x),
-            }
-        ),
-    )
+    entrants = {
+        "dot product": lambda: dot_product_attention(x, x, x),
+        "additive": lambda: additive(x, x, x),
+    }
+    title = f"scores: batch 8, {n} queries and keys, width {d}"
+    report(title, side_by_side(entrants))
 
-    for n in (512, 2048, 4096):
-        q, k, v = torch.randn(3, 1, 8, n, 64)
-        mask = causal_mask(n)
-        lengths = padding_mask(torch.tensor([3 * n // 4]), n)
-        sdpa = F.scaled_dot_product_attention
-        report(
-            f"causal: batch 1, 8 heads, {n} tokens, width 64",
-            side_by_side(
-                {
-                    "SDPA, is_causal": lambda: sdpa(q, k, v, is_causal=True),
-                    "fused_attention, is_causal": lambda: fused_attention(
-                        q, k, v, is_causal=True
-                    ),
-                    "fused_attention, boolean triangle": lambda: (
-                        fused_attention(q, k, v, mask)
-                    ),
-                    "scaled_dot_product_attention": lambda: (
-                        scaled_dot_product_attention(q, k, v, mask)
-                    ),
-                },
-                rounds=7,
-            ),
-        )
-        report(
-            f"padded: batch 1, 8 heads, {n} tokens, width 64",
-            side_by_side(
-                {
-                    "SDPA, mask": lambda: sdpa(q, k, v, attn_mask=lengths),
-                    "fused_attention, mask": lambda: fused_attention(
-                        q, k, v, lengths
-                    ),
-                },
-                rounds=7,
-            ),
-        )
+
+def causal(n: int) -> None:
+    q, k, v = torch.randn(3, 1, 8, n, 64)
+    mask, sdpa = causal_mask(n), F.scaled_dot_product_attention
+    entrants = {
+        "SDPA, is_causal": lambda: sdpa(q, k, v, is_causal=True),
+        "fused, is_causal": lambda: fused_attention(q, k, v, is_causal=True),
+        "fused, boolean triangle": lambda: fused_attention(q, k, v, mask),
+        "step by step": lambda: scaled_dot_product_attention(q, k, v, mask),
+    }
+    title = f"causal: 8 heads, {n} tokens, width 64"
+    report(title, side_by_side(entrants, rounds=max(7, 40_960 // n)))
+
+
+def padded(n: int) -> None:
+    q, k, v = torch.randn(3, 4, 8, n, 64)
+    mask = padding_mask(torch.tensor([n, n // 2, n // 3, n // 4]), n)
+    sdpa = F.scaled_dot_product_attention
+    entrants = {
+        "SDPA, mask": lambda: sdpa(q, k, v, attn_mask=mask),
+        "fused, mask": lambda: fused_attention(q, k, v, mask),
+    }
+    title = f"padded: batch 4, 8 heads, {n} tokens, width 64"
+    report(title, side_by_side(entrants, rounds=max(7, 20_480 // n)))
+
+
+@torch.no_grad()
+def main() -> None:
+    cpu = platform.processor() or platform.machine()
+    print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, {cpu}"
+    )
+    torch.manual_seed(0)
+    scores(256, 64)
+    for n in (128, 512, 2048, 4096):
+        causal(n)
+    for n in (128, 512, 2048):
+        padded(n)
 
 
 if __name__ == "__main__":

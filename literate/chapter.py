@@ -8,15 +8,35 @@ and output stand once and belong to both.
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby, pairwise
 from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = Path("docs/chapters")
 PACKAGE = "attention_book"
 
-FENCE = re.compile(r"( *)(`{3,}|~{3,}) *(.*)")
+PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(dollarmath_plugin)
+KINDS = {
+    "blockquote_open": "quote",
+    "bullet_list_open": "list",
+    "fence": "code",
+    "front_matter": "meta",
+    "heading_open": "heading",
+    "hr": "rule",
+    "html_block": "html",
+    "math_block": "math",
+    "math_block_label": "math",
+    "ordered_list_open": "list",
+    "table_open": "table",
+}
+FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
 ITEM = re.compile(r"([-*+]|\d+[.)]) ")
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
 DRAWN = re.compile(r"plt\.figure\(\s*[\"']([^\"']+)[\"']")
@@ -104,11 +124,7 @@ class Chapter:
     @property
     def module(self) -> str:
         """The path of the module this chapter may define."""
-        name = (
-            "__init__"
-            if self.name == "preface"
-            else self.name.replace("-", "_")
-        )
+        name = "__init__" if self.name == "preface" else self.name.replace("-", "_")
         return f"{PACKAGE}/{name}.py"
 
     @cached_property
@@ -129,14 +145,8 @@ class Chapter:
             if block.info.startswith("python"):
                 cells.append(Cell(block, None))
             elif block.info == "output":
-                if (
-                    before is None
-                    or before is not cells[-1].code
-                    or before.title
-                ):
-                    raise self.error(
-                        block, "output that follows no untitled Python block"
-                    )
+                if before is None or before is not cells[-1].code or before.title:
+                    raise self.error(block, "output that follows no untitled Python block")
                 cells[-1] = Cell(before, block)
             before = block if block.info.startswith("python") else None
         return cells
@@ -186,19 +196,13 @@ class Chapter:
                 )
         for path, block in drawn.items():
             if path not in shown:
-                raise self.error(
-                    block, f"{path} is drawn and never shown; add ![…]({path})"
-                )
+                raise self.error(block, f"{path} is drawn and never shown; add ![…]({path})")
         return self
 
     def figures(self) -> Iterator[tuple[Block, str]]:
         """Each figure block that shows something drawn by a chapter, and its path."""
         for block in self.blocks:
-            found = (
-                FIGURE.fullmatch(block.text)
-                if block.kind == "figure"
-                else None
-            )
+            found = FIGURE.fullmatch(block.text) if block.kind == "figure" else None
             if found and found[2].startswith("figures/"):
                 yield block, found[2]
 
@@ -229,21 +233,15 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
     return chapters
 
 
-def names(
-    source: str, path: Path, line: int, *, imports: bool = True
-) -> list[str]:
+def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[str]:
     """The names that a block binds at its top level."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
-        raise ChapterError(
-            path, line + (error.lineno or 1), error.msg
-        ) from None
+        raise ChapterError(path, line + (error.lineno or 1), error.msg) from None
     found = []
     for node in tree.body:
-        if isinstance(
-            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        ):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found.append(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             bound = [(a.asname or a.name).split(".")[0] for a in node.names]
@@ -258,144 +256,89 @@ def both(text: str, path: Path, line: int, what: str) -> tuple[str, str]:
     """Split a short string `中文 | English`."""
     zh, bar, en = (side.strip() for side in text.partition(" | "))
     if not (bar and zh and en):
-        raise ChapterError(
-            path, line, f"{what} must be `中文 | English`, got `{text}`"
-        )
+        raise ChapterError(path, line, f"{what} must be `中文 | English`, got `{text}`")
     return zh, en
 
 
 def _split(path: Path, text: str) -> Iterator[Block]:
     lines = text.split("\n")
-    opened: list[int] = []
-    held: Block | None = None  # a list may go on after a blank line
-    at = 0
-    while at < len(lines):
-        line, start = lines[at], at
-        indented = line.startswith(("  ", "\t"))
-        fence = FENCE.match(line)
-        if not line.strip():
-            at += 1
+    opened: list[Block] = []
+    reached = 0
+    tokens = PARSER.parse(text)
+    items = {t.map[0] for t in tokens if t.type == "list_item_open" and t.level == 1 and t.map}
+    for token in tokens:
+        if token.map is None or token.nesting < 0:
             continue
-        if fence:
-            if fence[1]:
+        start, end = token.map
+        if token.type == "code_block" or (token.type == "fence" and token.level):
+            raise ChapterError(path, start + 1, "indented code is never tested; " + FLUSH)
+        if token.level:
+            continue
+        while not lines[end - 1].strip():
+            end -= 1
+        block = Block(_kind(token, lines[start]), "\n".join(lines[start:end]), start + 1)
+        yield from _unread(path, lines, reached, start)
+        reached = end
+        if block.kind == "code":
+            block = replace(block, info=token.info.strip())
+            if not re.fullmatch(f"{re.escape(token.markup)}+ *", lines[end - 1]) or end - start < 2:
                 raise ChapterError(
-                    path,
-                    at + 1,
-                    "an indented fence is never tested; begin it at the left margin, inside `/// note | … | …` if need be",
+                    path, start + 1, f"this fence has no end; close it with {token.markup}"
                 )
-            end = re.compile(
-                rf"{re.escape(fence[2][0])}{{{len(fence[2])},}}\s*"
-            )
-            at = (
-                next(
-                    (
-                        i
-                        for i in range(at + 1, len(lines))
-                        if end.fullmatch(lines[i])
-                    ),
-                    -1,
-                )
-                + 1
-            )
-            if not at:
-                raise ChapterError(
-                    path,
-                    start + 1,
-                    f"this fence has no end; close it with {fence[2]}",
-                )
-            block = Block(
-                "code", "\n".join(lines[start:at]), start + 1, fence[3].strip()
-            )
-        elif line.startswith(("!!! ", "??? ", "???+ ", "=== ")):
-            raise ChapterError(
-                path,
-                at + 1,
-                "blocks under this would be indented and never tested; write `/// note | 提示 | Note`",
-            )
-        elif line == "---" and at == 0:
-            at = (
-                next((i for i in range(1, len(lines)) if lines[i] == "---"), 0)
-                + 1
-            )
-            block = Block("meta", "\n".join(lines[:at]), 1)
-        elif line.startswith("$$"):
-            while at < len(lines) and not (
-                lines[at].rstrip().endswith("$$")
-                and lines[at].strip() != "$$" * (at == start)
-            ):
-                at += 1
-            if at == len(lines):
-                raise ChapterError(
-                    path,
-                    start + 1,
-                    "this formula has no end; close it with $$",
-                )
-            at += 1
-            block = Block("math", "\n".join(lines[start:at]), start + 1)
-        elif re.match(r"#{1,6} ", line):
-            at += 1
-            both(line.lstrip("# "), path, at, "a heading")
-            block = Block("heading", line, at)
-        elif re.fullmatch(r"/{3,}", line):
-            at += 1
+        elif block.text.startswith(("!!! ", "??? ", "???+ ", "=== ")):
+            raise ChapterError(path, start + 1, "what stands under this is never tested; " + FLUSH)
+        elif block.text.startswith("$$") and block.kind != "math":
+            raise ChapterError(path, start + 1, "this formula has no end; close it with $$")
+        elif block.kind == "heading":
+            both(block.text.lstrip("# "), path, start + 1, "a heading")
+        elif block.text.startswith("///") and end - start > 1:
+            raise ChapterError(path, start + 1, "leave a blank line before and after ///")
+        elif block.kind == "open":
+            both(block.text.partition(" | ")[2], path, start + 1, "the title of a /// block")
+            opened.append(block)
+        elif block.kind == "close":
             if not opened:
-                raise ChapterError(path, at, "this /// closes nothing")
+                raise ChapterError(path, start + 1, "this /// closes nothing")
             opened.pop()
-            block = Block("close", line, at)
-        elif re.match(r"/{3,} ", line):
-            at += 1
-            both(
-                line.partition(" | ")[2], path, at, "the title of a /// block"
-            )
-            opened.append(at)
-            block = Block("open", line, at)
-        else:
-            while (
-                at < len(lines)
-                and lines[at].strip()
-                and (at == start or not _breaks(lines[at]))
-            ):
-                at += 1
-            text = "\n".join(lines[start:at])
-            if indented:
-                if held is None:
-                    raise ChapterError(
-                        path, start + 1, "indented text continues no list"
-                    )
-                held = Block(held.kind, f"{held.text}\n\n{text}", held.line)
-                continue
-            block = Block(_kind(text), text, start + 1)
-        if held:
-            yield held
-        held = block if block.kind in ("list", "directive") else None
-        if not held:
-            yield block
-    if held:
-        yield held
+        yield from _by_language(block, items) if block.kind == "list" else [block]
+    yield from _unread(path, lines, reached, len(lines))
     if opened:
-        raise ChapterError(
-            path, opened[-1], "this /// block has no end; close it with ///"
-        )
+        raise ChapterError(path, opened[-1].line, "this /// block has no end; close it with ///")
 
 
-def _breaks(line: str) -> bool:
-    return bool(re.match(r"#{1,6} |/{3,}( |$)|\$\$|`{3}|~{3}", line))
+def _by_language(block: Block, items: set[int]) -> Iterator[Block]:
+    """Part a list where its items change language: Markdown takes both for one list."""
+    lines = block.text.split("\n")
+    at = [i for i in range(len(lines)) if block.line - 1 + i in items]
+    whole = [
+        replace(block, text="\n".join(lines[a:b]).rstrip(), line=block.line + a)
+        for a, b in pairwise([*at, len(lines)])
+    ]
+    for _, group in groupby(whole, lambda item: item.language):
+        same = list(group)
+        last = same[-1].line - same[0].line + same[-1].text.count("\n") + 1
+        first = same[0].line - block.line
+        yield replace(same[0], text="\n".join(lines[first : first + last]))
 
 
-def _kind(text: str) -> str:
-    if FIGURE.fullmatch(text):
+def _unread(path: Path, lines: list[str], start: int, end: int) -> Iterator[Block]:
+    """Nothing may be lost between two blocks, such as a link's definition."""
+    for number, line in enumerate(lines[start:end], start + 1):
+        if line.strip():
+            raise ChapterError(
+                path, number, "no block holds this line; write a link's target with the link"
+            )
+    yield from ()
+
+
+def _kind(token: Token, line: str) -> str:
+    if token.type != "paragraph_open":
+        return KINDS[token.type]
+    if FIGURE.fullmatch(line):
         return "figure"
-    if ITEM.match(text):
-        return "list"
-    for mark, kind in (
-        ("|", "table"),
-        (">", "quote"),
-        ("<", "html"),
-        (":::", "directive"),
-    ):
-        if text.startswith(mark):
-            return kind
-    return "rule" if re.fullmatch(r"-{3,}|\*{3,}", text) else "paragraph"
+    if line.startswith("///"):
+        return "open" if line.strip("/ ") else "close"
+    return "directive" if line.startswith(":::") else "paragraph"
 
 
 def _pair(path: Path, blocks: list[Block]) -> Iterator[Block | Twin]:
@@ -439,6 +382,4 @@ def _pair(path: Path, blocks: list[Block]) -> Iterator[Block | Twin]:
 
 def _shape(block: Block) -> str:
     part = {"list": "items", "table": "rows"}.get(block.kind)
-    return (
-        f"a {block.kind} of {block.size} {part}" if part else f"a {block.kind}"
-    )
+    return f"a {block.kind} of {block.size} {part}" if part else f"a {block.kind}"

@@ -36,9 +36,7 @@ def export(chapter: Chapter, edition: str) -> str:
             code = part.body.strip("\n")
             cells.append(v4.new_code_cell(code, id=f"cell-{len(cells)}"))
             if printed := outputs[part]:
-                stream = v4.new_output(
-                    "stream", name="stdout", text=printed.body
-                )
+                stream = v4.new_output("stream", name="stdout", text=printed.body)
                 cells[-1].outputs = [stream]
         elif text := _prose(part, edition):
             prose.append(text)

@@ -21,6 +21,7 @@ from literate.chapter import (
     read_all,
 )
 from literate.export import export
+from literate.links import dead_links
 from literate.prose import glossary
 from literate.weave import heading, headings, pick, weave
 
@@ -34,14 +35,10 @@ def on_config(config: MkDocsConfig) -> None:
 
     def localise(value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {
-                localise(key): localise(item) for key, item in value.items()
-            }
+            return {localise(key): localise(item) for key, item in value.items()}
         if isinstance(value, list):
             return [localise(item) for item in value]
-        return (
-            pick(value, _edition(config)) if isinstance(value, str) else value
-        )
+        return pick(value, _edition(config)) if isinstance(value, str) else value
 
     jieba.setLogLevel(logging.WARNING)
     for _, chinese, _ in glossary():
@@ -56,24 +53,21 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     """Add a notebook for each chapter; refuse chapters whose code did not pass."""
     try:
         chapters = read_all()
+        dead = dead_links()
     except ChapterError as error:
         raise PluginError(str(error)) from None
+    if dead:
+        raise PluginError("\n".join(dead))
     for chapter in chapters:
         if not ran.fresh(chapter):
             raise PluginError(
                 f"{chapter.path.as_posix()}:1: has not passed as it stands; run: nox -s doctests"
             )
         uri = f"notebooks/{chapter.path.stem}.ipynb"
-        files.append(
-            File.generated(
-                config, uri, content=export(chapter, _edition(config))
-            )
-        )
+        files.append(File.generated(config, uri, content=export(chapter, _edition(config))))
 
 
-def on_page_markdown(
-    markdown: str, page: Page, config: MkDocsConfig, files: Files
-) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Weave the page; its first heading is its title."""
     edition = _edition(config)
     path = Path("docs", page.file.src_uri)
@@ -84,7 +78,7 @@ def on_page_markdown(
     except ChapterError as error:
         raise PluginError(str(error)) from None
     first = next((b for b in chapter.blocks if b.kind == "heading"), None)
-    if first and "title" not in page.meta:
+    if first and "title" not in page.meta and not page.is_homepage:
         zh, en, _ = heading(first)
         page.meta["title"] = (zh if edition == "zh" else en).replace("`", "")
     if path.parent == CHAPTERS:
@@ -119,4 +113,6 @@ class ChapterLinks(griffe.Extension):
             first = next(b for b in chapter.blocks if b.kind == "heading")
             title = heading(first)[self.language == "en"]
             word = "出自" if self.language == "zh" else "From"
-            obj.docstring.value += f"\n\n{word} [{title}](../{CHAPTERS.name}/{chapter.path.name}#{anchor})\n"
+            obj.docstring.value += (
+                f"\n\n{word} [{title}](../{CHAPTERS.name}/{chapter.path.name}#{anchor})\n"
+            )

@@ -1,4 +1,4 @@
-"""Check the prose: spacing and punctuation, the glossary, the size of code blocks.
+"""Check the prose: spacing, punctuation, glossary, links, the size of blocks.
 
 AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is
 here: spaces around `code`, straight quotes, words that the glossary forbids.
@@ -21,6 +21,7 @@ from literate.chapter import (
     Twin,
     read,
 )
+from literate.links import dead_links, pages
 
 GLOSSARY = Path("docs/glossary.md")
 LONGEST, WIDEST = 45, 79
@@ -50,12 +51,7 @@ def glossary(root: Path = ROOT) -> list[tuple[str, str, str]]:
 
 def forbidden(root: Path = ROOT) -> dict[str, str]:
     """Each word not to use, and the word to use instead."""
-    return {
-        bad: right
-        for _, right, no in glossary(root)
-        for bad in no.split("、")
-        if bad != "–"
-    }
+    return {bad: right for _, right, no in glossary(root) for bad in no.split("、") if bad != "–"}
 
 
 def problems(chapter: Chapter, words: dict[str, str]) -> Iterator[str]:
@@ -76,11 +72,7 @@ def problems(chapter: Chapter, words: dict[str, str]) -> Iterator[str]:
             for bad, right in words.items():
                 if bad in bare:
                     yield f"{at}: the glossary says {right}, not {bad}"
-        if (
-            isinstance(part, Twin)
-            and part.zh.kind == "paragraph"
-            and "\n" in part.zh.text
-        ):
+        if isinstance(part, Twin) and part.zh.kind == "paragraph" and "\n" in part.zh.text:
             yield f"{chapter.path.as_posix()}:{part.zh.line}: one Chinese paragraph, one line"
         if isinstance(part, Block) and part.info.startswith("python"):
             lines = part.body.splitlines()
@@ -104,16 +96,11 @@ def _chinese(part: Block | Twin) -> Iterator[tuple[int, str]]:
         yield part.line, (found[3] or "").partition(" | ")[0]
 
 
-def pages(root: Path = ROOT) -> list[Path]:
-    """Every page that a reader meets, the README among them."""
-    found = sorted(
-        path.relative_to(root) for path in (root / "docs").glob("**/*.md")
-    )
-    return [Path("README.md"), *found]
-
-
 def main() -> int:
     count = 0
+    for problem in dead_links():
+        print(problem, file=sys.stderr)
+        count += 1
     words = forbidden()
     for path in pages():
         try:

@@ -16,15 +16,8 @@ def figure_file(chapter: Chapter, name: str, root: Path = ROOT) -> Path:
 
 def digest(chapter: Chapter, root: Path = ROOT) -> str:
     """Of all that decides what a chapter prints: its code, its outputs, the package."""
-    parts = [
-        b.text
-        for b in chapter.blocks
-        if b.info.startswith("python") or b.info == "output"
-    ]
-    parts += [
-        path.read_text("utf-8")
-        for path in sorted((root / PACKAGE).glob("**/*.py"))
-    ]
+    parts = [b.text for b in chapter.blocks if b.info.startswith("python") or b.info == "output"]
+    parts += [path.read_text("utf-8") for path in sorted((root / PACKAGE).glob("**/*.py"))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -39,11 +32,5 @@ def remember(chapter: Chapter, passed: bool, root: Path = ROOT) -> None:
 def fresh(chapter: Chapter, root: Path = ROOT) -> bool:
     """Whether the chapter passed as it stands, with its figures in place."""
     stamp = root / STAMPS / chapter.path.stem
-    drawn = all(
-        (root / CHAPTERS / path).exists() for _, path in chapter.figures()
-    )
-    return (
-        drawn
-        and stamp.exists()
-        and stamp.read_text("utf-8") == digest(chapter, root)
-    )
+    drawn = all((root / CHAPTERS / path).exists() for _, path in chapter.figures())
+    return drawn and stamp.exists() and stamp.read_text("utf-8") == digest(chapter, root)

@@ -31,9 +31,7 @@ from literate.chapter import Block, Cell, Chapter, ChapterError, names, read
 from literate.tangle import write
 
 RULES = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-os.environ.setdefault(
-    "MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc"))
-)
+os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
 @contextlib.contextmanager
@@ -55,15 +53,11 @@ class Session:
     root: Path
     module: types.ModuleType = field(init=False)
     results: dict[int, BaseException | None] = field(default_factory=dict)
-    outputs: dict[int, str] = field(
-        default_factory=dict
-    )  # to be written, by line
+    outputs: dict[int, str] = field(default_factory=dict)  # to be written, by line
 
     def __post_init__(self) -> None:
         path = str(self.root / self.chapter.path)
-        self.module = types.ModuleType(
-            "chapter_" + self.chapter.name.replace("-", "_")
-        )
+        self.module = types.ModuleType("chapter_" + self.chapter.name.replace("-", "_"))
         self.module.__file__ = path
         sys.modules[self.module.__name__] = self.module
         self.chapter.check()
@@ -109,23 +103,15 @@ class Session:
         """Bring what a titled block binds from the package into the chapter."""
         source = (self.root / block.title).read_text("utf-8")
         if block.body.strip("\n") not in source:
-            raise self.chapter.error(
-                block, f"differs from {block.title}; run: nox -s tangle"
-            )
-        dotted = (
-            block.title.removesuffix(".py")
-            .removesuffix("/__init__")
-            .replace("/", ".")
-        )
+            raise self.chapter.error(block, f"differs from {block.title}; run: nox -s tangle")
+        dotted = block.title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         package = importlib.import_module(dotted)
         for name in names(block.body, self.chapter.path, block.line):
             setattr(self.module, name, getattr(package, name))
 
     def execute(self, cell: Cell, update: bool) -> None:
         source = "\n" * cell.code.line + cell.code.body
-        code = compile(
-            source, str(self.module.__file__), "exec", dont_inherit=True
-        )
+        code = compile(source, str(self.module.__file__), "exec", dont_inherit=True)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), unchecked():
             exec(code, self.module.__dict__)
@@ -136,9 +122,7 @@ class Session:
         if update:
             self.outputs[cell.code.line] = got
             return
-        show = doctest.OutputChecker().output_difference(
-            doctest.Example("", want), got, RULES
-        )
+        show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, RULES)
         where = cell.output or cell.code
         raise self.chapter.error(
             where,
@@ -170,9 +154,7 @@ class Session:
                     *self.outputs[cell.code.line].rstrip("\n").split("\n"),
                     "```",
                 ]
-                start = end = (
-                    cell.code.line - 1 + len(cell.code.text.split("\n"))
-                )
+                start = end = cell.code.line - 1 + len(cell.code.text.split("\n"))
                 if cell.output:
                     start = cell.output.line - 1
                     end = start + len(cell.output.text.split("\n"))
@@ -219,16 +201,8 @@ class ChapterRunner(_runners.DefaultRunner):
         if isinstance(excinfo.value, ChapterError):
             return str(excinfo.value)
         frames = traceback.extract_tb(excinfo.tb)
-        inside = [
-            frame
-            for frame in frames
-            if frame.filename == str(test.source_path)
-        ]
-        line = (
-            inside[-1].lineno
-            if inside
-            else getattr(excinfo.value, "lineno", test.start_line)
-        )
+        inside = [frame for frame in frames if frame.filename == str(test.source_path)]
+        line = inside[-1].lineno if inside else getattr(excinfo.value, "lineno", test.start_line)
         path = os.path.relpath(test.source_path)
         start = frames.index(inside[0]) if inside else len(frames)
         trace = "".join(traceback.format_list(frames[start:]))

@@ -26,19 +26,13 @@ from literate.chapter import (
 )
 
 GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
-HEADER = re.compile(
-    r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n"
-)
+HEADER = re.compile(r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n")
 
 
 def tangle(chapter: Chapter) -> str:
     """The text of the module that the chapter defines, or nothing."""
     blocks = chapter.titled
-    return (
-        _signed(chapter, GAP.join(block.body.strip("\n") for block in blocks))
-        if blocks
-        else ""
-    )
+    return _signed(chapter, GAP.join(block.body.strip("\n") for block in blocks)) if blocks else ""
 
 
 def _signed(chapter: Chapter, body: str) -> str:
@@ -53,11 +47,7 @@ def _digest(body: str) -> str:
 def _parse(text: str) -> tuple[str, str]:
     """The digest in a module's first line, and its body."""
     header = HEADER.match(text)
-    return (
-        (header[2], text[header.end() :].rstrip("\n"))
-        if header
-        else ("", text.rstrip("\n"))
-    )
+    return (header[2], text[header.end() :].rstrip("\n")) if header else ("", text.rstrip("\n"))
 
 
 def edited(text: str) -> bool:
@@ -85,18 +75,14 @@ def stitch(chapter: Chapter, text: str) -> str:
             f"both this file and {chapter.path.as_posix()} changed since they were tangled; undo one, or merge by hand",
         )
     blocks = chapter.titled
-    old = [
-        (piece, i)
-        for i, b in enumerate(blocks)
-        for piece in b.body.strip("\n").split(GAP)
-    ]
+    old = [(piece, i) for i, b in enumerate(blocks) for piece in b.body.strip("\n").split(GAP)]
     new = body.split(GAP)
     owned: list[list[str]] = [[] for _ in blocks]
-    matcher = SequenceMatcher(
-        None, [piece for piece, _ in old], new, autojunk=False
-    )
+    matcher = SequenceMatcher(None, [piece for piece, _ in old], new, autojunk=False)
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
-        if i2 - i1 == j2 - j1:  # piece for piece, whether changed or not
+        if j1 == j2:
+            owners = []  # deleted, and each piece knows its block
+        elif i2 - i1 == j2 - j1:  # piece for piece, whether changed or not
             owners = [owner for _, owner in old[i1:i2]]
         else:
             near = old[max(i1 - 1, 0) : i2 + 1]
@@ -105,10 +91,7 @@ def stitch(chapter: Chapter, text: str) -> str:
                     module,
                     2 + GAP.join(new[:j1]).count("\n") + (3 if j1 else 0),
                     "cannot tell which block owns this edit, that of line "
-                    + " or ".join(
-                        str(blocks[k].line)
-                        for k in sorted({owner for _, owner in near})
-                    )
+                    + " or ".join(str(blocks[k].line) for k in sorted({owner for _, owner in near}))
                     + f" of {chapter.path.as_posix()}; make it in the chapter",
                 )
             owners = [near[0][1]] * (j2 - j1)
@@ -144,17 +127,13 @@ def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
         if have == want:
             continue
         pairs = zip(have.split("\n"), want.split("\n"), strict=False)
-        line = next(
-            (i for i, (a, b) in enumerate(pairs, 1) if a != b and i > 1), 1
-        )
+        line = next((i for i, (a, b) in enumerate(pairs, 1) if a != b and i > 1), 1)
         if not have:
             why = "is not there yet; run: nox -s tangle"
         elif edited(have) and _parse(have)[1] != _parse(want)[1]:
             why = "was edited here; carry that back with: nox -s tangle -- --stitch"
         else:
-            why = (
-                f"is older than {chapter.path.as_posix()}; run: nox -s tangle"
-            )
+            why = f"is older than {chapter.path.as_posix()}; run: nox -s tangle"
         diff = list(
             unified_diff(
                 want.split("\n"),
@@ -221,9 +200,7 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     return bool(problems)
 
 
-def _update(
-    chapters: list[Chapter], root: Path, stitching: bool, force: bool
-) -> list[str]:
+def _update(chapters: list[Chapter], root: Path, stitching: bool, force: bool) -> list[str]:
     changes: dict[Path, str] = {}
     problems = []
     for chapter in chapters:
@@ -235,12 +212,7 @@ def _update(
             changed = replace(chapter, text=stitch(chapter, text))
             changes[root / chapter.path] = changed.text
             chapter = changed
-        elif (
-            text
-            and edited(text)
-            and not force
-            and _parse(text)[1] != _parse(tangle(chapter))[1]
-        ):
+        elif text and edited(text) and not force and _parse(text)[1] != _parse(tangle(chapter))[1]:
             problems.append(
                 f"{chapter.module}:1: was edited here, and tangling would lose that; carry it back "
                 "with: nox -s tangle -- --stitch, or drop it with: nox -s tangle -- --force"

@@ -38,14 +38,10 @@ def weave(chapter: Chapter, edition: str) -> str:
                 )
             ]
         elif kind.startswith("twin"):
-            pairs = [
-                (t.zh.text, t.en.text) for t in group if isinstance(t, Twin)
-            ]
+            pairs = [(t.zh.text, t.en.text) for t in group if isinstance(t, Twin)]
         else:
             parts += [
-                _shared(chapter, block, edition)
-                for block in group
-                if isinstance(block, Block)
+                _shared(chapter, block, edition) for block in group if isinstance(block, Block)
             ]
             continue
         parts += [_twins(zh, en, edition) for zh, en in pairs]
@@ -98,11 +94,7 @@ def _twins(zh: str, en: str, edition: str) -> str:
         f'<section lang="{lang}" markdown="block"{"" if lang == edition else " " + HIDDEN}>\n\n{text}\n\n</section>'
         for lang, text in halves
     ]
-    return (
-        '<div class="twins" markdown="block">\n'
-        + "\n".join(sections)
-        + "\n</div>"
-    )
+    return '<div class="twins" markdown="block">\n' + "\n".join(sections) + "\n</div>"
 
 
 def _short(zh: str, en: str, edition: str) -> str:
@@ -126,6 +118,8 @@ def _shared(chapter: Chapter, block: Block, edition: str) -> str:
     if block.kind == "open":
         head, _, text = block.text.partition(" | ")
         return f"{head} | {_short(*sides(text, 'a title'), edition)}"
+    if block.kind == "meta":
+        return ""  # MkDocs has read it
     if block.kind == "figure":
         return _figure(chapter, block, edition, sides)
     if block.info == "output":
@@ -133,19 +127,11 @@ def _shared(chapter: Chapter, block: Block, edition: str) -> str:
     if block.info == "glossary":
         return _glossary(block, edition)
     if block.title and block.info.startswith("python"):
-        dotted = (
-            block.title.removesuffix(".py")
-            .removesuffix("/__init__")
-            .replace("/", ".")
-        )
+        dotted = block.title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         defined = names(block.body, chapter.path, block.line, imports=False)
         public = [name for name in defined if not name.startswith("_")]
         links = " ".join(f"[`{name}`][{dotted}.{name}]" for name in public)
-        return block.text + (
-            f'\n\n<p class="api" markdown="span">API {links}</p>'
-            if links
-            else ""
-        )
+        return block.text + (f'\n\n<p class="api" markdown="span">API {links}</p>' if links else "")
     return block.text
 
 
@@ -158,9 +144,7 @@ def _figure(
     found = FIGURE.fullmatch(block.text)
     if not found:
         raise ChapterError(chapter.path, block.line, "a figure is `![…](…)`")
-    alternative = sides(found[1], "a figure's alternative text")[
-        edition == "en"
-    ]
+    alternative = sides(found[1], "a figure's alternative text")[edition == "en"]
     caption = _short(*sides(found[3] or "", "a figure's caption"), edition)
     image = f"![{alternative}]({found[2]})"
     return f'<figure markdown="span">\n{image}\n<figcaption markdown="span">{caption}</figcaption>\n</figure>'
@@ -168,11 +152,7 @@ def _figure(
 
 def _glossary(block: Block, edition: str) -> str:
     rows = [line.split(" | ") for line in block.body.splitlines()]
-    heads = (
-        ("中文", "英文", "不用")
-        if edition == "zh"
-        else ("Chinese", "English", "not")
-    )
+    heads = ("中文", "英文", "不用") if edition == "zh" else ("Chinese", "English", "not")
     table = ["| " + " | ".join(heads) + " |", "|---|---|---|"]
     table += [f"| {zh} | {en} | {no} |" for en, zh, no in rows]
     return "\n".join(table)

@@ -16,9 +16,23 @@
         const tex = element.textContent.trim().slice(2, -2);
         katex.render(tex, element, { displayMode: element.tagName === "DIV", throwOnError: false, strict: "ignore" });
       }
+      reachable();
     };
     document.head.append(style, script);
   }
+
+  // The search has a name, and hears text that comes without a key: pasted, or from an input method.
+  const query = document.querySelector(".md-search__input");
+  query.closest(".md-search").setAttribute("aria-label", query.placeholder);
+  query.addEventListener("input", () => query.dispatchEvent(new KeyboardEvent("keyup")));
+
+  // What scrolls sideways can be reached by keyboard.
+  const reachable = () => {
+    for (const element of document.querySelectorAll("div.arithmatex, .md-typeset__scrollwrap"))
+      if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
+  };
+  addEventListener("load", reachable);
+  addEventListener("resize", reachable);
 
   const button = document.getElementById("twins");
   const show = () => button.setAttribute("aria-pressed", root.classList.contains("both"));

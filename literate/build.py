@@ -1,7 +1,7 @@
 """Build the site, both editions and the page that picks one; or serve it.
 
-python -m literate.site [--url https://…/]    build into site/
-python -m literate.site --serve               build, serve, rebuild on each change
+python -m literate.build [--url https://…/]    build into site/
+python -m literate.build --serve               build, serve, rebuild on each change
 """
 
 import argparse
@@ -21,9 +21,7 @@ EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 
 def run_chapters() -> None:
     """Run the chapters that changed since they last passed, and so draw their figures."""
-    stale = [
-        str(chapter.path) for chapter in read_all() if not ran.fresh(chapter)
-    ]
+    stale = [str(chapter.path) for chapter in read_all() if not ran.fresh(chapter)]
     if stale:
         subprocess.run(
             [sys.executable, "-m", "literate.test", *stale],
@@ -58,12 +56,8 @@ def build(url: str) -> None:
         }
         running.append(subprocess.Popen(command, cwd=ROOT, env=env))
     if sum(process.wait() for process in running):
-        raise SystemExit(
-            "the site was not built; the old one, if any, is as it was"
-        )
-    page = (Path(__file__).parent / "theme" / "landing.html").read_text(
-        "utf-8"
-    )
+        raise SystemExit("the site was not built; the old one, if any, is as it was")
+    page = (Path(__file__).parent / "theme" / "landing.html").read_text("utf-8")
     page = page.replace("BASE", urlsplit(url).path)
     for name in ("index.html", "404.html"):
         (draft / name).write_text(page, "utf-8")
@@ -107,12 +101,8 @@ def serve(port: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build or serve the book.")
-    parser.add_argument(
-        "--serve", action="store_true", help="serve with live reload"
-    )
-    parser.add_argument(
-        "--port", type=int, default=8000, help="where to serve (8000)"
-    )
+    parser.add_argument("--serve", action="store_true", help="serve with live reload")
+    parser.add_argument("--port", type=int, default=8000, help="where to serve (8000)")
     parser.add_argument(
         "--url",
         default="http://127.0.0.1:8000/",

@@ -1,0 +1,111 @@
+"""The built site on a local server, and a real Chromium to walk it."""
+
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from literate.chapter import ROOT
+
+QUIET = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-gpu",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+class Server(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None: ...
+
+    def send_error(self, code: int, *args: object, **kwargs: object) -> None:
+        """As hosts do: the root's 404 page for what is not there."""
+        page = (ROOT / "site/404.html").read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(page)
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of the site, without a slash at its end."""
+    assert (ROOT / "site/zh/index.html").exists(), "run: nox -s site"
+    handler = partial(Server, directory=str(ROOT / "site"))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    found = os.environ.get("CHROMIUM") or next(
+        filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
+    )
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with sync_playwright() as playwright:
+        # Without one of these, Playwright's own download, if there is one.
+        browser = playwright.chromium.launch(
+            executable_path=found,
+            args=[*QUIET, *(["--no-sandbox"] if root else [])],
+        )
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """A page that notes what no page of the book may do."""
+
+    def __init__(self, page: Page, site: str) -> None:
+        self.page, self.site = page, site
+        self.faults: list[str] = []
+        page.on("pageerror", lambda error: self.faults.append(f"{error}"))
+        page.on("console", self.console)
+        page.on("request", self.request)
+        page.on("response", self.response)
+
+    def console(self, message: object) -> None:
+        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
+            self.faults.append(f"console: {message.text}")  # type: ignore[attr-defined]
+
+    def request(self, request: object) -> None:
+        url: str = request.url  # type: ignore[attr-defined]
+        if not url.startswith((self.site, "data:", "blob:")):
+            self.faults.append(f"asked another host: {url}")
+
+    def response(self, response: object) -> None:
+        if response.status >= 400:  # type: ignore[attr-defined]
+            self.faults.append(f"{response.status}: {response.url}")  # type: ignore[attr-defined]
+
+    def open(self, path: str) -> Page:
+        self.page.goto(self.site + path)
+        return self.page
+
+
+@pytest.fixture(params=["zh-CN", "en-US"])
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def visit(
+    chromium: Browser, site: str, request: pytest.FixtureRequest
+) -> Iterator[Visitor]:
+    """A fresh visitor; `@pytest.mark.parametrize("options", …)` sets how."""
+    options = {"viewport": {"width": 1280, "height": 900}}
+    if "options" in request.fixturenames:
+        options |= request.getfixturevalue("options")
+    context = chromium.new_context(**options)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor = Visitor(context.new_page(), site)
+    yield visitor
+    context.close()
+    assert visitor.faults == []

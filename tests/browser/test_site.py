@@ -1,0 +1,235 @@
+"""Walk both editions in a real browser, as a reader would.
+
+Every test also fails on a console message, a missing file, or a request to any
+other host: the `visit` fixture sees to that.
+"""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from literate.chapter import ROOT
+from tests.browser.conftest import Visitor
+
+PAGES = sorted(
+    path.parent.relative_to(ROOT / "site").as_posix()
+    for edition in ("zh", "en")
+    for path in (ROOT / "site" / edition).glob("**/index.html")
+)
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
+DARK = {"color_scheme": "dark"}
+SCORING = "chapters/02-scoring/"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, DARK, PHONE], ids=["wide", "dark", "phone"]
+)
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_sound(
+    visit: Visitor, path: str, options: dict[str, object]
+) -> None:
+    page = visit.open(f"/{path}/")
+    for _ in page.locator(".arithmatex").all()[:1]:
+        expect(page.locator(".arithmatex .katex").first).to_be_attached()
+    assert page.locator(".katex-error").count() == 0
+    assert page.locator(".arithmatex:not(:has(.katex))").count() == 0
+    # Nothing sticks out to the right, and no picture is missing.
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(
+        "[...document.images].every(i => i.complete && i.naturalWidth > 0)"
+    )
+    result = Axe().run(page, options={"resultTypes": ["violations"]})
+    serious = [
+        f"{v['id']}: {v['help']}: {[n['target'] for n in v['nodes'][:3]]}"
+        for v in result.response["violations"]
+        if v["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+@pytest.mark.parametrize(
+    ("options", "lands"),
+    [
+        ({"locale": "zh-CN"}, "zh"),
+        ({"locale": "en-GB"}, "en"),
+        ({"locale": "fr-FR"}, "en"),
+    ],
+)
+def test_the_root_picks_the_readers_language(
+    visit: Visitor, options: dict[str, object], lands: str
+) -> None:
+    page = visit.open("/")
+    page.wait_for_url(f"**/{lands}/")
+    expect(page.locator("html")).to_have_attribute("lang", lands)
+
+
+def test_the_root_remembers_the_choice(visit: Visitor) -> None:
+    page = visit.open("/zh/")
+    page.locator("#edition").click()
+    page.wait_for_url("**/en/")
+    visit.open("/")
+    page.wait_for_url("**/en/")
+
+
+@pytest.mark.parametrize("start", ["zh", "en"])
+def test_the_switch_stays_on_the_chapter(visit: Visitor, start: str) -> None:
+    other = {"zh": "en", "en": "zh"}[start]
+    page = visit.open(f"/{start}/{SCORING}")
+    page.locator("#edition").click()
+    page.wait_for_url(f"**/{other}/{SCORING}")
+
+    page.locator("#fused").scroll_into_view_if_needed()
+    page.evaluate("document.getElementById('fused').scrollIntoView()")
+    page.locator("#edition").click()
+    page.wait_for_url(f"**/{start}/{SCORING}#fused")
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_one_language_until_both_are_asked_for(
+    visit: Visitor, edition: str
+) -> None:
+    page = visit.open(f"/{edition}/{SCORING}")
+    ours = page.locator(".twins section:not(.twin)").first
+    theirs = page.locator(".twins section.twin").first
+    expect(ours).to_be_visible()
+    expect(ours).to_have_attribute("lang", edition)
+    expect(theirs).to_be_hidden()
+
+    button = page.locator("#twins")
+    button.click()
+    expect(theirs).to_be_visible()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    left, right = ours.bounding_box(), theirs.bounding_box()
+    assert left is not None
+    assert right is not None
+    assert abs(left["y"] - right["y"]) < 2  # side by side
+    assert left["x"] + left["width"] <= right["x"]
+
+    page.reload()
+    expect(theirs).to_be_visible()  # remembered
+    button.click()
+    expect(theirs).to_be_hidden()
+
+
+@pytest.mark.parametrize("options", [PHONE])
+def test_on_a_phone_the_twins_are_stacked(
+    visit: Visitor, options: dict[str, object]
+) -> None:
+    page = visit.open(f"/zh/{SCORING}")
+    page.locator("#twins").click()
+    ours = page.locator(".twins section:not(.twin)").first.bounding_box()
+    theirs = page.locator(".twins section.twin").first.bounding_box()
+    assert ours is not None
+    assert theirs is not None
+    assert ours["y"] + ours["height"] <= theirs["y"] + 1
+
+
+def search(page: Page, words: str) -> list[str]:
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").fill(words)
+    results = page.locator(".md-search-result__item a")
+    expect(results.first).to_be_visible()
+    expect(page.locator(".md-search-result__meta")).to_have_text(
+        re.compile(r"\d")
+    )
+    return [link.get_attribute("href") or "" for link in results.all()]
+
+
+@pytest.mark.parametrize(
+    ("edition", "words"),
+    [
+        ("zh", "因果掩码"),
+        ("zh", "加权和"),
+        ("zh", "masked_softmax"),
+        ("en", "causal mask"),
+        ("en", "additive"),
+    ],
+)
+def test_search_finds_the_chapter(
+    visit: Visitor, edition: str, words: str
+) -> None:
+    page = visit.open(f"/{edition}/")
+    found = search(page, words)
+    assert any(f"/{edition}/{SCORING}" in link for link in found), found
+
+
+def test_search_keeps_to_its_edition(visit: Visitor) -> None:
+    page = visit.open("/en/")
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").fill("因果掩码")
+    page.wait_for_timeout(1000)
+    links = page.locator(".md-search-result__item a")
+    found = [link.get_attribute("href") or "" for link in links.all()]
+    assert not any(f"/en/{SCORING}" in link for link in found), found
+
+
+def test_copy_takes_the_code(visit: Visitor) -> None:
+    page = visit.open(f"/en/{SCORING}")
+    block = page.locator(".highlight").first
+    block.hover()
+    block.locator("button").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith('import math\n\nwords = ["Tom",')
+    assert page.locator(".output button").count() == 0
+
+
+def test_dark_mode_can_be_switched_and_is_remembered(visit: Visitor) -> None:
+    page = visit.open(f"/zh/{SCORING}")
+    body = page.locator("body")
+    expect(body).to_have_attribute("data-md-color-scheme", "default")
+    page.locator("label[title=换成深色]").click()
+    expect(body).to_have_attribute("data-md-color-scheme", "slate")
+    page.reload()
+    expect(body).to_have_attribute("data-md-color-scheme", "slate")
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_package_and_chapter_link_both_ways(
+    visit: Visitor, edition: str
+) -> None:
+    page = visit.open(f"/{edition}/{SCORING}")
+    page.locator(".api a", has_text="fused_attention").click()
+    page.wait_for_url("**/api/scoring/#attention_book.scoring.fused_attention")
+    entry = page.locator("h2:has-text('fused_attention') ~ .doc-contents").last
+    entry.locator(f"a[href*='{SCORING}']").click()
+    page.wait_for_url(f"**/{edition}/{SCORING}#fused")
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_a_notebook_is_offered(visit: Visitor, edition: str) -> None:
+    page = visit.open(f"/{edition}/{SCORING}")
+    with page.expect_download() as download:
+        page.locator(".notebook a").click()
+    assert download.value.suggested_filename == "02-scoring.ipynb"
+
+
+def test_folded_answers_open(visit: Visitor) -> None:
+    page = visit.open(f"/en/{SCORING}")
+    answer = page.locator("details").first
+    expect(answer.locator("p").first).to_be_hidden()
+    answer.locator("summary").click()
+    expect(answer.locator("p").first).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/en/nothing/at/all"])
+def test_what_is_not_there_says_so(visit: Visitor, path: str) -> None:
+    page = visit.open(path)
+    expect(page.get_by_text("There is no such page.")).to_be_visible()
+    assert len(visit.faults) == 2  # the page itself, and the console's word
+    visit.faults.clear()
+    page.locator("a[lang=en]").click()
+    page.wait_for_url("**/en/")
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_each_edition_has_its_page_for_what_is_not_there(
+    visit: Visitor, edition: str
+) -> None:
+    page = visit.open(f"/{edition}/404.html")
+    says = {"zh": "没有这一页", "en": "There is no such page"}[edition]
+    expect(page.locator("h1")).to_have_text(says)
+    page.locator("article a").first.click()
+    page.wait_for_url(f"**/{edition}/")

@@ -1,0 +1,77 @@
+"""Attention on a GPU equals attention on the CPU."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from attention_book.scoring import (
+    causal_mask,
+    fused_attention,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+
+pytestmark = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="no GPU here: 0 GPU tests run"
+)
+
+TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
+
+
+def results(
+    attention: object, dtype: torch.dtype, device: str, **kwargs: object
+) -> list[Tensor]:
+    """Output and the gradients of query, key and value, in fp32 on the CPU."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (
+        torch.randn(3, 4, 64, 32, generator=generator)
+        .to(device, dtype)
+        .requires_grad_()
+        for _ in "qkv"
+    )
+    on_device = {
+        name: x.to(device) if isinstance(x, Tensor) else x
+        for name, x in kwargs.items()
+    }
+    out = attention(q, k, v, **on_device)  # type: ignore[operator]
+    output = out[0] if isinstance(out, tuple) else out
+    output.float().square().sum().backward()
+    parts = (output.detach(), q.grad, k.grad, v.grad)
+    return [x.float().cpu() for x in parts]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kind", ["full", "causal", "padded", "both"])
+def test_gpu_equals_cpu(kind: str, dtype: torch.dtype) -> None:
+    # The last sentence is all padding: zeros, never NaN.
+    padding = padding_mask(torch.tensor([64, 17, 0]), 64)
+    mask = padding if kind in ("padded", "both") else None
+    causal = kind in ("causal", "both")
+    full = mask
+    if causal:
+        full = causal_mask(64) if mask is None else mask & causal_mask(64)
+    expected = results(
+        scaled_dot_product_attention, torch.float32, "cpu", mask=full
+    )
+    plain = results(scaled_dot_product_attention, dtype, "cuda", mask=full)
+    fused = results(
+        fused_attention, dtype, "cuda", mask=mask, is_causal=causal
+    )
+    for a, b, c in zip(expected, plain, fused, strict=True):
+        tolerance = TOLERANCE[dtype] * max(1.0, a.abs().max().item())
+        assert torch.allclose(a, b, atol=tolerance)
+        assert torch.allclose(a, c, atol=tolerance)
+
+
+def test_masks_lie_on_the_device_they_are_asked_for() -> None:
+    assert causal_mask(3, device="cuda").is_cuda
+    assert padding_mask(torch.tensor([2], device="cuda"), 3).is_cuda
+
+
+def test_causal_attention_holds_no_matrix_of_scores() -> None:
+    x = torch.randn(1, 8, 16_384, 64, device="cuda", dtype=torch.bfloat16)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    fused_attention(x, x, x, is_causal=True)
+    grown = torch.cuda.max_memory_allocated() - before
+    assert grown < 64 * 2**20  # the scores alone would take 4 GiB

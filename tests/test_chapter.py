@@ -1,0 +1,120 @@
+"""Reading a chapter: what is right is read, what is wrong is named."""
+
+from pathlib import Path
+
+import pytest
+
+from literate.chapter import Chapter, ChapterError, Twin, read_all
+
+PATH = Path("docs/chapters/02-apple.md")
+
+
+def chapter(text: str) -> Chapter:
+    return Chapter(PATH, text).check()
+
+
+def error(text: str) -> str:
+    with pytest.raises(ChapterError) as caught:
+        chapter(text)
+    return str(caught.value)
+
+
+def test_the_book_reads() -> None:
+    chapters = read_all()
+    assert len(chapters) >= 3
+    assert all(chapter.titled for chapter in chapters[:2])
+
+
+def test_twins_are_paired_block_by_block() -> None:
+    parts = chapter(
+        "# 苹果 | Apple\n\n第一段。\n\n- 甲\n- 乙\n\nOne.\n\n- a\n- b\n\n"
+        "---\n\n| 甲 |\n|---|\n| 乙 |\n\n| a |\n|---|\n| b |\n"
+    ).parts
+    twins = [
+        (p.zh.kind, p.zh.line, p.en.line) for p in parts if isinstance(p, Twin)
+    ]
+    assert twins == [("paragraph", 3, 8), ("list", 5, 10), ("table", 15, 19)]
+
+
+def test_quoted_chinese_does_not_make_english_chinese() -> None:
+    (twin,) = chapter(
+        "我爱你，意思是 I love you。\n\nThe sentence 我爱你 says `爱` once.\n"
+    ).parts
+    assert isinstance(twin, Twin)
+    assert (twin.zh.language, twin.en.language) == ("zh", "en")
+
+
+def test_a_list_may_hold_paragraphs() -> None:
+    (twin,) = chapter(
+        "- 甲\n\n  还是甲。\n- 乙\n\n- a\n\n  Still a.\n- b\n"
+    ).parts
+    assert isinstance(twin, Twin)
+    assert twin.zh.text == "- 甲\n\n  还是甲。\n- 乙"
+    assert (twin.en.line, twin.en.size) == (6, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("只有中文。\n", 1, "no English twin"),
+        ("第一段。\n\n第二段。\n\nOne only.\n", 3, "no English twin"),
+        ("Only English here.\n", 1, "no Chinese twin"),
+        ("一段。\n\nOne.\n\nTwo more.\n", 5, "no Chinese twin"),
+        ("一段。\n\n- an item\n", 3, "a list of 1 items here, a paragraph"),
+        (
+            "- 甲\n- 乙\n\n- only one\n",
+            4,
+            "a list of 1 items here, a list of 2",
+        ),
+        ("# 只有中文\n", 1, "a heading must be `中文 | English`"),
+        ("```python\nx = 1\n", 1, "this fence has no end; close it with ```"),
+        ("$$\nx = 1\n", 1, "this formula has no end"),
+        ("/// note | 提示 | Note\n\n---\n", 1, "this /// block has no end"),
+        ("///\n", 1, "this /// closes nothing"),
+        ("/// note | 提示\n\n///\n", 1, "must be `中文 | English`"),
+        ("/// note | 提示 | Note\n话。\n", 1, "leave a blank line"),
+        (
+            "!!! note\n\n    ```python\n    x = 1\n    ```\n",
+            1,
+            "write `/// note" if False else "never tested",
+        ),
+        ("---\n\n    ```python\n    x = 1\n    ```\n", 3, "never tested"),
+        ("- 甲\n\n  ```python\n  x = 1\n  ```\n", 3, "never tested"),
+        ("[甲]: https://example.org\n", 1, "no block holds this line"),
+        ("```output\n1\n```\n", 1, "output that follows no"),
+        ('```python title="apple.py"\nx = 1\n```\n', 1, "outside"),
+        ('```python title="attention_book/pear.py"\n```\n', 1, "bears its"),
+        (
+            '```python title="attention_book/apple.py"\nx = (\n```\n',
+            2,
+            "was never closed",
+        ),
+        (
+            '```python title="attention_book/apple.py"\nx = 1\n```\n\n'
+            '```python title="attention_book/apple.py"\nx = 2\n```\n',
+            5,
+            "x is defined twice, first on line 1",
+        ),
+        ("![图 | A](figures/apple/core.svg)\n", 1, "no block draws figures/"),
+        ('```python\nplt.figure("core")\n```\n', 1, "never shown"),
+    ],
+)
+def test_an_error_names_file_line_and_remedy(
+    text: str, line: int, says: str
+) -> None:
+    message = error(text)
+    assert message.startswith(f"docs/chapters/02-apple.md:{line}: ")
+    assert says in message
+
+
+def test_a_module_has_one_chapter(tmp_path: Path) -> None:
+    folder = tmp_path / "docs/chapters"
+    folder.mkdir(parents=True)
+    text = '```python title="attention_book/apple.py"\nx = 1\n```\n'
+    for name in ("02-apple.md", "05-apple.md"):
+        (folder / name).write_text(text)
+    with pytest.raises(
+        ChapterError,
+        match=r"05-apple.md:1: .* belongs to docs/chapters/02-apple.md",
+    ):
+        read_all(tmp_path)

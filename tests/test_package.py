@@ -1,0 +1,28 @@
+"""What the package promises as a package."""
+
+import inspect
+import tomllib
+
+import attention_book
+from literate.chapter import PACKAGE, ROOT
+
+
+def test_every_public_name_is_exported_and_documented() -> None:
+    assert sorted(attention_book.__all__) == attention_book.__all__
+    for name in attention_book.__all__:
+        thing = getattr(attention_book, name)
+        assert inspect.getdoc(thing)
+        assert thing.__module__.startswith("attention_book.")
+
+
+def test_the_version_stands_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["dynamic"] == ["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert f"\n## {attention_book.__version__}" in changelog
+
+
+def test_the_package_is_typed_and_silent() -> None:
+    assert (ROOT / PACKAGE / "py.typed").exists()
+    for path in (ROOT / PACKAGE).glob("*.py"):
+        assert "print(" not in path.read_text("utf-8")

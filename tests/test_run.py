@@ -1,0 +1,165 @@
+"""Running a chapter: each test is a real pytest run in a process of its own."""
+
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+from pytest_markdown_docs.plugin import extract_fence_tests
+
+from literate.chapter import CHAPTERS, ROOT, read_all
+from literate.ran import digest, fresh, remember
+from tests.conftest import Book
+
+OUTPUT = "```python\nprint(1 + 1)\n```\n\n```output\n{}\n```\n"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / CHAPTERS).glob("*.md")))
+def test_every_python_fence_is_tested(path) -> None:
+    text = path.read_text("utf-8")
+    found = re.findall(r"(?m)^\s*(?:```|~~~)+ *(?:python|py)\b", text)
+    tests = extract_fence_tests(MarkdownIt(), text, 0, source_path=path)
+    assert len(found) == len(list(tests)) > 0
+
+
+def test_right_output_passes_and_wrong_output_fails(book: Book) -> None:
+    book.write(OUTPUT.format(2))
+    assert book.run().returncode == 0
+
+    book.write(OUTPUT.format(3))
+    result = book.run()
+    assert result.returncode == 1
+    assert "docs/chapters/02-apple.md:5: wrong output" in result.stdout
+    assert "Expected:\n    3\nGot:\n    2" in result.stdout
+
+
+def test_output_may_be_elided_but_not_left_out(book: Book) -> None:
+    book.write('```python\nprint("a b c")\n```\n\n```output\na ... c\n```\n')
+    assert book.run().returncode == 0
+
+    book.write("```python\nprint(2)\n```\n")
+    result = book.run()
+    assert result.returncode == 1
+    assert "02-apple.md:1: wrong output" in result.stdout
+
+
+def test_update_outputs_writes_what_is_printed(book: Book) -> None:
+    book.write(OUTPUT.format(3) + "\n```python\nprint(4)\n```\n")
+    assert book.run("--update-outputs").returncode == 0
+    assert book.chapter.read_text() == OUTPUT.format(2) + (
+        "\n```python\nprint(4)\n```\n\n```output\n4\n```\n"
+    )
+    assert book.run().returncode == 0
+
+
+def test_a_block_that_raises_is_named(book: Book) -> None:
+    book.write("---\n\n```python\ndef f():\n    return 1 / 0\n\n\nf()\n```\n")
+    result = book.run()
+    assert result.returncode == 1
+    assert "docs/chapters/02-apple.md:5: this block raises" in result.stdout
+    assert "return 1 / 0" in result.stdout
+    assert "ZeroDivisionError: division by zero" in result.stdout
+
+
+def test_each_block_runs_once_even_on_a_type_error(book: Book) -> None:
+    book.write(
+        "```python\nruns = []\n```\n\n"
+        "```python\nruns.append(1)\nlen(5)\n```\n\n"
+        "```python\nassert False\n```\n"
+    )
+    result = book.run()
+    assert "1 passed" in result.stdout
+    assert "2 failed" in result.stdout
+    assert "TypeError: object of type 'int'" in result.stdout
+    assert "02-apple.md:5: this block failed, so the one on" in result.stdout
+
+    book.write(
+        "```python\nimport pathlib\n"
+        'with pathlib.Path("runs").open("a") as f:\n    f.write("x")\n'
+        "len(5)\n```\n"
+    )
+    book.run()
+    assert (book.root / "runs").read_text() == "x"
+
+
+def test_a_selected_block_brings_the_earlier_ones(book: Book) -> None:
+    book.write("```python\nx = 1\n```\n\n```python\nassert x == 1\n```\n")
+    result = book.run("-k", "line:5")
+    assert result.returncode == 0
+    assert "1 passed in" in result.stdout
+
+
+def test_source_pickle_and_warnings_work_in_a_cell(book: Book) -> None:
+    book.write(
+        "```python\nimport inspect\nimport pickle\n\n\n"
+        "class Core:\n    seeds = 5\n\n\ndef peel(n):\n    return n - 1\n\n\n"
+        "assert inspect.getsource(peel).endswith('return n - 1\\n')\n"
+        "assert inspect.getsource(Core) == 'class Core:\\n    seeds = 5\\n'\n"
+        "assert pickle.loads(pickle.dumps(Core())).seeds == 5\n```\n"
+    )
+    assert book.run().returncode == 0
+
+
+def test_titled_blocks_are_the_package(book: Book) -> None:
+    title = '```python title="attention_book/apple.py"\n'
+    book.write(
+        f"{title}class Core:\n    pass\n```\n\n"
+        "```python\nimport attention_book.apple\n\n"
+        "assert Core is attention_book.apple.Core\n```\n"
+    )
+    assert book.tangle() == 0
+    assert book.run().returncode == 0
+
+    book.module.write_text("class Core:\n    seeds = 5\n")
+    result = book.run()
+    assert result.returncode == 1
+    assert "02-apple.md:1: differs from attention_book/apple.py" in (
+        result.stdout
+    )
+
+
+def test_a_figure_is_saved_with_its_text(book: Book) -> None:
+    book.write(
+        "```python\nimport matplotlib.pyplot as plt\n\n"
+        'plt.figure("core")\nplt.title("苹果 core")\n```\n\n'
+        '![图 | A](figures/apple/core.svg "图 | A")\n'
+    )
+    assert book.run().returncode == 0
+    svg = (book.chapter.parent / "figures/apple/core.svg").read_text("utf-8")
+    assert "苹果 core</text>" in svg
+
+    book.write(
+        "```python\nimport matplotlib.pyplot as plt\n\nplt.figure()\n```\n"
+    )
+    result = book.run()
+    assert result.returncode == 1
+    assert "02-apple.md:1: a figure without a name" in result.stdout
+
+
+def test_a_wrong_chapter_is_not_collected(book: Book) -> None:
+    book.write("!!! note\n\n    ```python\n    assert False\n    ```\n")
+    result = book.run()
+    assert result.returncode != 0
+    assert "docs/chapters/02-apple.md:1: " in result.stdout
+
+
+def test_what_passed_is_remembered_until_code_changes(book: Book) -> None:
+    prose = "一句。\n\nA sentence.\n\n"
+    book.write(prose + OUTPUT.format(2))
+    (chapter,) = read_all(book.root)
+    assert not fresh(chapter, book.root)
+    book.run()
+    assert fresh(chapter, book.root)
+
+    book.write(prose.replace("一", "两") + OUTPUT.format(2))
+    (chapter,) = read_all(book.root)
+    assert fresh(chapter, book.root)  # prose is not run
+
+    before = digest(chapter, book.root)
+    (book.root / "attention_book/pear.py").write_text("x = 1\n")
+    assert digest(chapter, book.root) != before
+    assert not fresh(chapter, book.root)
+
+    remember(chapter, True, book.root)
+    book.write(OUTPUT.format(3))
+    book.run()
+    assert not list((book.root / ".cache/ran").iterdir())

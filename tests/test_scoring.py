@@ -1,0 +1,308 @@
+"""attention_book.scoring against PyTorch, plain loops and its own promises."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from jaxtyping import TypeCheckError
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from attention_book import (
+    AdditiveAttention,
+    causal_mask,
+    dot_product_attention,
+    fused_attention,
+    masked_softmax,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+
+BATCH, HEADS, QUERIES, KEYS, D_K, D_V = 2, 3, 5, 7, 11, 13
+SHAPE = (BATCH, HEADS, QUERIES, KEYS)
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
+
+
+def inputs(
+    dtype: torch.dtype = torch.float32, seed: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+
+    def make(rows: int, width: int) -> Tensor:
+        x = torch.randn(BATCH, HEADS, rows, width, generator=generator)
+        return x.to(dtype).requires_grad_()
+
+    return make(QUERIES, D_K), make(KEYS, D_K), make(KEYS, D_V)
+
+
+def some_mask(kind: str) -> Tensor | None:
+    generator = torch.Generator().manual_seed(1)
+    random = torch.rand(SHAPE, generator=generator) < 0.6
+    empty = random.clone()
+    empty[0, :, 2] = False
+    empty[1, 0] = False
+    return {
+        "none": None,
+        "causal": causal_mask(QUERIES, KEYS),
+        "padding": padding_mask(torch.tensor([KEYS, 4]), KEYS),
+        "keys only": torch.arange(KEYS) < 4,
+        "random": random,
+        "empty rows": empty,
+        "nothing": torch.zeros(SHAPE, dtype=torch.bool),
+    }[kind]
+
+
+MASKS = [
+    "none",
+    "causal",
+    "padding",
+    "keys only",
+    "random",
+    "empty rows",
+    "nothing",
+]
+
+
+def results(
+    attention: Callable[..., object], dtype: torch.dtype, **kwargs: object
+) -> list[Tensor]:
+    """Output and the gradients of query, key and value, in fp32."""
+    query, key, value = inputs(dtype)
+    out = attention(query, key, value, **kwargs)
+    output = out[0] if isinstance(out, tuple) else out
+    assert isinstance(output, Tensor)
+    assert output.dtype == dtype
+    weight = torch.arange(output.numel()).reshape(output.shape).cos()
+    (output.float() * weight).sum().backward()
+    parts = output.detach(), query.grad, key.grad, value.grad
+    return [part.float() for part in parts if part is not None]
+
+
+def close(a: list[Tensor], b: list[Tensor], tolerance: float) -> None:
+    for x, y in zip(a, b, strict=True):
+        assert not x.isnan().any()
+        torch.testing.assert_close(x, y, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_plain_fused_and_pytorch_agree(kind: str, dtype: torch.dtype) -> None:
+    mask = some_mask(kind)
+    plain = results(scaled_dot_product_attention, dtype, mask=mask)
+    fused = results(fused_attention, dtype, mask=mask)
+    full = None if mask is None else mask.expand(SHAPE)
+    theirs = results(F.scaled_dot_product_attention, dtype, attn_mask=full)
+    close(plain, theirs, TOLERANCE[dtype])
+    close(fused, theirs, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(
+    "backend", [SDPBackend.MATH, SDPBackend.FLASH_ATTENTION]
+)
+def test_both_cpu_kernels_agree_on_empty_rows(backend: SDPBackend) -> None:
+    mask = some_mask("empty rows")
+    plain = results(scaled_dot_product_attention, torch.float32, mask=mask)
+
+    def square(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+        # The flash kernel wants values as wide as keys.
+        with sdpa_kernel(backend):
+            out = fused_attention(q, k, F.pad(v, (0, D_K - D_V)), mask)
+        return F.pad(out, (0, D_V - D_K))
+
+    fused = results(square, torch.float32, mask=mask)
+    close([fused[0][..., :D_K]], [plain[0][..., :D_K]], 1e-5)
+    assert not any(part.isnan().any() for part in fused)
+
+
+def test_scaled_attention_is_the_formula() -> None:
+    query, key, value = (x.detach() for x in inputs())
+    output, weights = scaled_dot_product_attention(query, key, value)
+    for b, h, i in itertools.product(
+        range(BATCH), range(HEADS), range(QUERIES)
+    ):
+        q, keys = query[b, h, i].tolist(), key[b, h].tolist()
+        dots = [sum(x * y for x, y in zip(q, k, strict=True)) for k in keys]
+        exponentials = [math.exp(dot / math.sqrt(D_K)) for dot in dots]
+        for j in range(KEYS):
+            expected = exponentials[j] / sum(exponentials)
+            assert abs(weights[b, h, i, j].item() - expected) < 1e-5
+    torch.testing.assert_close(output, weights @ value)
+
+
+@pytest.mark.parametrize("kind", ["none", "padding", "empty rows"])
+@pytest.mark.parametrize("queries", [1, QUERIES, KEYS, KEYS + 4])
+def test_is_causal_aligns_the_last_query_with_the_last_key(
+    queries: int, kind: str
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    q = torch.randn(BATCH, HEADS, queries, D_K, generator=generator)
+    _, k, v = inputs()
+    mask = some_mask(kind)
+    if mask is not None:
+        mask = mask[..., :1, :].expand(BATCH, HEADS, queries, KEYS)
+    causal = causal_mask(queries, KEYS)
+    both = causal if mask is None else causal & mask
+    expected, _ = scaled_dot_product_attention(q, k, v, both)
+    result = fused_attention(q, k, v, mask, is_causal=True)
+    torch.testing.assert_close(result, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_the_future_does_not_leak() -> None:
+    _, key, value = inputs()
+    query = key.detach()
+    other = key.detach().clone()
+    other[:, :, 4:] += 1
+    for attention in (
+        lambda k: fused_attention(query, k, value, is_causal=True),
+        lambda k: scaled_dot_product_attention(
+            query, k, value, causal_mask(KEYS)
+        )[0],
+    ):
+        before, after = attention(key), attention(other)
+        assert torch.equal(before[:, :, :4], after[:, :, :4])
+        assert not torch.equal(before[:, :, 4:], after[:, :, 4:])
+
+
+@pytest.mark.parametrize("kind", MASKS[1:])
+def test_weights_sum_to_one_or_to_nothing(kind: str) -> None:
+    mask = some_mask(kind)
+    assert mask is not None
+    scores = 50 * torch.randn(
+        SHAPE, generator=torch.Generator().manual_seed(2)
+    )
+    weights = masked_softmax(scores, mask)
+    full = mask.expand(SHAPE)
+    assert (weights[~full] == 0).all()
+    expected = full.any(dim=-1).float()
+    torch.testing.assert_close(weights.sum(dim=-1), expected)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float16, torch.bfloat16]
+)
+def test_masked_softmax_survives_large_scores(dtype: torch.dtype) -> None:
+    largest = torch.finfo(dtype).max / 4
+    scores = torch.tensor([[largest, -largest, largest]], dtype=dtype)
+    mask = torch.tensor([False, True, False])
+    expected = torch.tensor([[0, 1, 0]], dtype=dtype)
+    assert torch.equal(masked_softmax(scores, mask), expected)
+
+
+def test_no_argument_is_changed() -> None:
+    query, key, value = (x.detach() for x in inputs())
+    mask = some_mask("random")
+    assert mask is not None
+    before = [x.clone() for x in (query, key, value, mask)]
+    scaled_dot_product_attention(query, key, value, mask)
+    fused_attention(query, key, value, mask, is_causal=True)
+    for x, y in zip((query, key, value, mask), before, strict=True):
+        assert torch.equal(x, y)
+
+
+def test_dot_product_is_not_scaled() -> None:
+    query, key, value = inputs()
+    _, weights = dot_product_attention(query, key, value)
+    torch.testing.assert_close(
+        weights, (query @ key.transpose(-2, -1)).softmax(dim=-1)
+    )
+
+
+def test_additive_attention_is_the_formula() -> None:
+    torch.manual_seed(0)
+    d_q, d_k, d_a = 3, D_K, 17
+    additive = AdditiveAttention(d_query=d_q, d_key=d_k, d_attn=d_a)
+    assert sum(p.numel() for p in additive.parameters()) == (
+        d_a * d_q + d_a * d_k + d_a + d_a
+    )
+    q = torch.randn(BATCH, QUERIES, d_q)
+    k, v = torch.randn(BATCH, KEYS, d_k), torch.randn(BATCH, KEYS, D_V)
+    mask = padding_mask(torch.tensor([KEYS, 4]), KEYS)[:, 0]
+    output, weights = additive(q, k, v, mask)
+    W_q, W_k = additive.project_query.weight, additive.project_key.weight
+    b, v_a = additive.project_key.bias, additive.v.weight[0]
+    for n, i in itertools.product(range(BATCH), range(QUERIES)):
+        seen = KEYS if n == 0 else 4
+        scores = [
+            v_a @ torch.tanh(W_q @ q[n, i] + W_k @ k[n, j] + b)
+            for j in range(seen)
+        ]
+        expected = torch.stack(scores).softmax(dim=0)
+        torch.testing.assert_close(weights[n, i, :seen], expected)
+        torch.testing.assert_close(output[n, i], expected @ v[n, :seen])
+
+
+def test_permuting_the_keys_changes_nothing() -> None:
+    query, key, value = inputs()
+    order = torch.randperm(KEYS, generator=torch.Generator().manual_seed(0))
+    a = fused_attention(query, key, value)
+    b = fused_attention(query, key[:, :, order], value[:, :, order])
+    torch.testing.assert_close(a, b)
+
+
+def test_causal_mask_is_pytorchs_upside_down() -> None:
+    theirs = nn.Transformer.generate_square_subsequent_mask(KEYS)
+    assert torch.equal(causal_mask(KEYS), theirs == 0)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "attention",
+    [dot_product_attention, scaled_dot_product_attention, fused_attention],
+)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            lambda q, k, v, m: (q, k, v[:, :, 1:], m),
+            r"key and value must agree .* got key \(2, 3, 7, 11\) "
+            r"and value \(2, 3, 6, 13\)",
+        ),
+        (
+            lambda q, k, v, m: (q[:1], k, v, m),
+            r"query and key must agree in batch .* got query \(1, 3, 5, 11\)",
+        ),
+        (
+            lambda q, k, v, m: (q[..., 1:], k, v, m),
+            "key must be 10 wide, got 11",
+        ),
+        (
+            lambda q, k, v, m: (q, k, v, m.float()),
+            "mask must be boolean, True = may attend, got torch.float32",
+        ),
+        (
+            lambda q, k, v, m: (q, k, v, m[..., 1:]),
+            r"mask must broadcast to .* \(2, 3, 5, 7\), got \(2, 3, 5, 6\)",
+        ),
+        (
+            lambda q, k, v, m: (q, k, v, m[None]),
+            r"mask must broadcast to .* got \(1, 2, 3, 5, 7\)",
+        ),
+    ],
+)
+def test_bad_input_is_named(
+    attention: Callable[..., object],
+    change: Callable[..., tuple[Tensor, ...]],
+    says: str,
+) -> None:
+    arguments = change(*inputs(), some_mask("random"))
+    with pytest.raises(ValueError, match=says):
+        attention(*arguments)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_additive_attention_names_bad_widths() -> None:
+    additive = AdditiveAttention(d_query=3, d_key=5, d_attn=7)
+    q, k = torch.randn(4, 3), torch.randn(6, 5)
+    with pytest.raises(ValueError, match="query must be 3 wide, got 5"):
+        additive(k, k, k)
+    with pytest.raises(ValueError, match="key must be 5 wide, got 3"):
+        additive(q, q, q)
+
+
+def test_shapes_are_checked_in_the_tests() -> None:
+    query, key, value = inputs()
+    with pytest.raises(TypeCheckError):
+        dot_product_attention(query, key[..., 1:], value)

@@ -1,0 +1,186 @@
+"""Tangling, and the way back."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from literate.chapter import CHAPTERS, PACKAGE, ROOT, read_all
+from literate.tangle import differences, main
+from tests.conftest import Book
+
+TITLE = '```python title="attention_book/apple.py"\n'
+CHAPTER = f"""# 苹果 | Apple
+
+{TITLE}import math
+
+RED = 1
+```
+
+说一句。
+
+A word.
+
+{TITLE}def peel(n):
+    return n - 1
+
+
+def core(n):
+    return n
+```
+
+{TITLE}def seeds(n):
+    return math.floor(n)
+```
+"""
+
+
+def test_the_package_equals_its_chapters() -> None:
+    assert differences(read_all()) == []
+
+
+def test_blocks_are_joined_by_two_blank_lines(book: Book) -> None:
+    book.write(CHAPTER)
+    assert book.tangle() == 0
+    header, body = book.module.read_text().split("\n", 1)
+    assert header.startswith("# Made from docs/chapters/02-apple.md (")
+    assert body.startswith("import math\n\nRED = 1\n\n\ndef peel(n):\n")
+    assert body.endswith("\n\n\ndef seeds(n):\n    return math.floor(n)\n")
+    assert book.tangle("--check") == 0
+
+
+def test_check_tells_an_old_module_from_an_edited_one(
+    book: Book, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.write(CHAPTER)
+    assert book.tangle("--check") == 1
+    assert "apple.py:1: is not there yet" in capsys.readouterr().err
+
+    book.tangle()
+    book.write(CHAPTER.replace("n - 1", "n - 2"))
+    assert book.tangle("--check") == 1
+    assert "apple.py:8: is older than" in capsys.readouterr().err
+
+    book.write(CHAPTER)
+    text = book.module.read_text()
+    book.module.write_text(text.replace("n - 1", "n - 3"))
+    assert book.tangle("--check") == 1
+    assert "apple.py:8: was edited here" in capsys.readouterr().err
+
+
+def test_a_stray_module_is_found(
+    book: Book, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    book.module.with_name("pear.py").write_text("x = 1\n")
+    assert book.tangle("--check") == 1
+    assert "pear.py:1: no chapter defines" in capsys.readouterr().err
+
+
+def test_tangling_keeps_an_edited_module_unless_told(
+    book: Book, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    edited = book.module.read_text().replace("n - 1", "n - 3")
+    book.module.write_text(edited)
+    book.write(CHAPTER.replace("math.floor", "math.ceil"))
+
+    assert book.tangle() == 1
+    assert "apple.py:1: was edited here" in capsys.readouterr().err
+    assert book.module.read_text() == edited
+
+    assert book.tangle("--force") == 0
+    assert "n - 1" in book.module.read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return n - 1", "n = n - 1\n    return n"),  # within a function
+        ("def core(n):\n    return n\n", "def core(n):\n    return +n\n"),
+        ("RED = 1", "RED = 1\nGREEN = 2"),
+        ("    return n\n\n\n", "    return n\n    # the end\n\n\n"),
+        ("math.floor(n)\n", "math.floor(n)\n\n\ndef pip():\n    pass\n"),
+        (
+            "def core(n):",
+            "def stalk():\n    pass\n\n\ndef core(n):",
+        ),  # inside one block
+        ("def peel(n):\n    return n - 1\n\n\n", ""),
+    ],
+)
+def test_stitch_carries_an_edit_back(book: Book, old: str, new: str) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    text = book.module.read_text()
+    assert text.count(old) == 1
+    book.module.write_text(text.replace(old, new))
+
+    assert book.tangle("--stitch") == 0
+    assert book.tangle("--check") == 0
+    fenced = old.replace("return n\n\n\n", "return n\n```\n\n")
+    fenced_new = new.replace("# the end\n\n\n", "# the end\n```\n\n")
+    expected = CHAPTER.replace(fenced, fenced_new)
+    assert expected != CHAPTER
+    assert book.chapter.read_text() == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # A new function between two blocks belongs to either.
+        ("def seeds(n):", "def stalk():\n    pass\n\n\ndef seeds(n):"),
+        # A block's only function is gone.
+        ("\n\n\ndef seeds(n):\n    return math.floor(n)\n", "\n"),
+        # A name twice would be no chapter.
+        ("return math.floor(n)\n", "return 1\n\n\ndef core(n):\n    pass\n"),
+    ],
+)
+def test_stitch_refuses_what_it_cannot_place(
+    book: Book, capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    edited = book.module.read_text().replace(old, new)
+    assert edited != book.module.read_text()
+    book.module.write_text(edited)
+
+    assert book.tangle("--stitch") == 1
+    message = capsys.readouterr().err
+    assert message.split(": ")[0].split(":")[1].isdigit()
+    assert book.module.read_text() == edited
+    assert book.chapter.read_text() == CHAPTER
+
+
+def test_stitch_refuses_when_both_changed(
+    book: Book, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    book.module.write_text(book.module.read_text().replace("n - 1", "n - 3"))
+    changed = CHAPTER.replace("math.floor", "math.ceil")
+    book.write(changed)
+    assert book.tangle("--stitch") == 1
+    assert "both this file and docs/chapters" in capsys.readouterr().err
+    assert book.chapter.read_text() == changed
+
+
+def test_round_trip_in_the_real_book(tmp_path: Path) -> None:
+    shutil.copytree(
+        ROOT / CHAPTERS,
+        tmp_path / CHAPTERS,
+        ignore=shutil.ignore_patterns("figures"),
+    )
+    shutil.copytree(ROOT / PACKAGE, tmp_path / PACKAGE)
+    module = tmp_path / PACKAGE / "scoring.py"
+    old, new = "return positions < lengths", "return lengths > positions"
+    module.write_text(module.read_text("utf-8").replace(old, new), "utf-8")
+
+    assert main(["--stitch"], tmp_path) == 0
+    for path in sorted((ROOT / CHAPTERS).glob("*.md")):
+        expected = path.read_text("utf-8")
+        if path.name == "02-scoring.md":
+            assert expected.count(old) == 1
+            expected = expected.replace(old, new)
+        assert (tmp_path / CHAPTERS / path.name).read_text() == expected

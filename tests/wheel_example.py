@@ -1,0 +1,52 @@
+"""What the `wheel` session runs where only the built wheel is installed.
+
+It is given the wheel and the sdist, looks into both, and uses the package.
+"""
+
+import importlib.metadata
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+
+def main(wheel: Path, sdist: Path) -> None:
+    inside = zipfile.ZipFile(wheel).namelist()
+    modules = {name for name in inside if ".dist-info/" not in name}
+    assert {"attention_book/__init__.py", "attention_book/py.typed"} <= modules
+    assert all(
+        name.startswith("attention_book/")
+        and name.endswith((".py", "py.typed"))
+        for name in modules
+    ), modules
+    assert any(name.endswith("licenses/LICENSE") for name in inside)
+
+    with tarfile.open(sdist) as archive:
+        parts = [name.split("/", 1)[1] for name in archive.getnames()]
+    for wanted in ("docs/chapters/02-scoring.md", "README.md", "noxfile.py"):
+        assert wanted in parts
+    unwanted = ("site", ".nox", ".cache", "docs/chapters/figures", ".git/")
+    assert not [name for name in parts if name.startswith(unwanted)]
+
+    import torch
+
+    import attention_book
+
+    home = Path(attention_book.__file__).parent
+    assert "site-packages" in home.parts, home
+    version = importlib.metadata.version("attention-book")
+    assert version == attention_book.__version__
+    requires = importlib.metadata.requires("attention-book") or []
+    needed = [line for line in requires if "extra ==" not in line]
+    assert len(needed) == 2, needed
+
+    x = torch.randn(2, 3, 5, 7)
+    mask = attention_book.padding_mask(torch.tensor([5, 3]), 5)
+    fused = attention_book.fused_attention(x, x, x, mask)
+    plain, _ = attention_book.scaled_dot_product_attention(x, x, x, mask)
+    torch.testing.assert_close(fused, plain)
+    print(f"attention-book {version} works from {wheel.name}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
