@@ -30,7 +30,7 @@ FULL = "，。；：？！（）《》、"
 RULES = {
     rf"{H}`|`{H}": "a space between Chinese and `code`",
     rf"{H}\$|\$(?!\$){H}": "a space between Chinese and a formula",
-    rf" [{FULL}]|[{FULL}] (?=\S)": "no space beside full-width punctuation",
+    rf" [{FULL}]|[{FULL}] (?=[^\s|])": "no space beside full-width punctuation",
     r"\d +%": "no space between number and %",
     rf"{H}[\"']|[\"']{H}": "quotes “ ” in Chinese",
     rf"{H}[,;:?!]|{H}\.(?!\w)": "full-width punctuation in Chinese",

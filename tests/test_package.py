@@ -2,9 +2,10 @@
 
 import inspect
 import tomllib
+from pathlib import Path
 
 import attention_book
-from literate.chapter import PACKAGE, ROOT
+from literate.chapter import PACKAGE, ROOT, read
 
 
 def test_every_public_name_is_exported_and_documented() -> None:
@@ -20,6 +21,14 @@ def test_the_version_stands_in_one_place() -> None:
     assert project["dynamic"] == ["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"\n## {attention_book.__version__}" in changelog
+
+
+def test_the_readmes_example_runs() -> None:
+    page = read(Path("README.md"))
+    (example,) = (b for b in page.blocks if b.info == "python")
+    names: dict[str, object] = {}
+    exec(example.body, names)
+    assert names["y"].shape == names["x"].shape  # type: ignore[attr-defined]
 
 
 def test_the_package_is_typed_and_silent() -> None:
