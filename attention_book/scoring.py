@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (a1e8e3bc64ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (a31329def55e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -9,6 +9,12 @@ from torch import Tensor, nn
 
 def check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
     """Raise ValueError unless the batches agree and each key has a value."""
+    for name, x in ("query", query), ("key", key), ("value", value):
+        if x.ndim < 2 or not x.is_floating_point():
+            raise ValueError(
+                f"{name} must be a floating-point tensor (..., rows, width), "
+                f"got {x.dtype} of shape {tuple(x.shape)}"
+            )
     if key.shape[:-1] != value.shape[:-1]:
         raise ValueError(
             "key and value must agree in all but width, got "
@@ -25,20 +31,6 @@ def check_width(name: str, x: Tensor, width: int) -> None:
     """Raise ValueError unless the last axis of x is as wide as it must be."""
     if x.shape[-1] != width:
         raise ValueError(f"{name} must be {width} wide, got {x.shape[-1]}")
-
-
-def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless the mask is boolean and broadcasts to shape."""
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask must be boolean, True = may attend, got {mask.dtype}"
-        )
-    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    if mask.ndim > len(shape) or any(m not in (1, s) for m, s in sizes):
-        raise ValueError(
-            "mask must broadcast to (..., queries, keys) = "
-            f"{tuple(shape)}, got {tuple(mask.shape)}"
-        )
 
 
 def causal_mask(
@@ -78,10 +70,25 @@ def padding_mask(
 
     Returns:
         A boolean mask, True = may attend, that broadcasts to
-        (batch, heads, queries, keys).
+        (batch, heads, queries, keys). Without an axis of heads, take
+        padding_mask(...)[:, 0].
     """
     positions = torch.arange(n_keys, device=lengths.device)
     return positions < lengths[:, None, None, None]
+
+
+def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless the mask is boolean and broadcasts to shape."""
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask must be boolean, True = may attend, got {mask.dtype}"
+        )
+    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
+    if mask.ndim > len(shape) or any(m not in (1, s) for m, s in sizes):
+        raise ValueError(
+            "mask must broadcast to (..., queries, keys) = "
+            f"{tuple(shape)}, got {tuple(mask.shape)}"
+        )
 
 
 def masked_softmax(
@@ -91,7 +98,7 @@ def masked_softmax(
     """Turn each row of scores into weights over the keys that may be seen.
 
     Args:
-        scores: Any real numbers.
+        scores: Finite numbers, well above the lowest of their dtype.
         mask: True = may attend; broadcasts to the shape of scores. None
             hides nothing.
 
@@ -126,7 +133,16 @@ def attend(
 
     Returns:
         The output, one row for each query, and the weights.
+
+    Raises:
+        ValueError: Scores and values that do not fit, a mask that is not
+            boolean.
     """
+    if (*scores.shape[:-2], scores.shape[-1]) != value.shape[:-1]:
+        raise ValueError(
+            "scores (..., queries, keys) and value (..., keys, width) must "
+            f"agree, got {tuple(scores.shape)} and {tuple(value.shape)}"
+        )
     weights = masked_softmax(scores, mask)
     return weights @ value, weights
 
@@ -153,7 +169,7 @@ def dot_product_attention(
     Raises:
         ValueError: Shapes that do not fit, or a mask that is not boolean.
 
-    Source: Luong et al. (2015), §3.1, eq. 8, "dot".
+    Source: Luong et al. (2015), §3.1, the score called "dot".
     """
     check_inputs(query, key, value)
     check_width("key", key, query.shape[-1])
@@ -175,7 +191,7 @@ class AdditiveAttention(nn.Module):
         super().__init__()
         self.project_query = nn.Linear(d_query, d_attn, bias=False)
         self.project_key = nn.Linear(d_key, d_attn)
-        self.v = nn.Linear(d_attn, 1, bias=False)
+        self.score = nn.Linear(d_attn, 1, bias=False)
 
     def forward(
         self,
@@ -200,7 +216,7 @@ class AdditiveAttention(nn.Module):
             -2
         )  # (*batch, queries, 1, d_a)
         k = self.project_key(key).unsqueeze(-3)  # (*batch, 1, keys, d_a)
-        scores = self.v(torch.tanh(q + k)).squeeze(-1)
+        scores = self.score(torch.tanh(q + k)).squeeze(-1)
         return attend(scores, value, mask)
 
 
@@ -240,16 +256,16 @@ def fused_attention(
     *,
     is_causal: bool = False,
 ) -> Float[Tensor, "*batch queries d_v"]:
-    """Scaled dot-product attention that never holds the matrix of scores.
+    """Scaled dot-product attention without the matrix of scores.
 
     Equal to scaled_dot_product_attention within rounding, in less time and
-    memory. It runs on PyTorch's fused kernels and can return no weights.
+    memory, without weights to return. PyTorch picks a fused kernel where
+    d_v = d_k and there are at most two batch axes. A mask that differs by
+    query is itself a table of queries × keys: where padding stands last,
+    is_causal alone hides it from every real query.
 
     Args:
-        query: What is looked for.
-        key: What is offered, of the same width as query.
-        value: What is given, one row for each key.
-        mask: True = may attend; broadcasts to (*batch, queries, keys).
+        query, key, value, mask: As in scaled_dot_product_attention.
         is_causal: Hide the future as causal_mask does, besides the mask.
 
     Returns:
@@ -262,14 +278,18 @@ def fused_attention(
     """
     check_inputs(query, key, value)
     check_width("key", key, query.shape[-1])
-    queries, keys = query.shape[-2], key.shape[-2]
+    *batch, queries, _ = query.shape
+    keys = key.shape[-2]
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], keys))
         mask = mask[None] if mask.ndim == 1 else mask
+    is_causal = is_causal and queries > 1  # the last query sees every key
     if is_causal and (mask is not None or queries != keys):
         causal = causal_mask(queries, keys, device=query.device)
-        mask = causal if mask is None else mask & causal
-        is_causal = False
-    return F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, is_causal=is_causal
+        mask, is_causal = causal if mask is None else mask & causal, False
+    four_axes = (None,) * (2 - len(batch))  # as the fused kernels want them
+    q, k, v = query[four_axes], key[four_axes], value[four_axes]
+    output = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=is_causal
     )
+    return output.reshape(*batch, queries, value.shape[-1])

@@ -309,7 +309,8 @@ def _split(path: Path, text: str) -> Iterator[Block]:
 def _by_language(block: Block, items: set[int]) -> Iterator[Block]:
     """Part a list where its items change language: Markdown takes both for one list."""
     lines = block.text.split("\n")
-    at = [i for i in range(len(lines)) if block.line - 1 + i in items]
+    starts = [i for i in range(len(lines)) if block.line - 1 + i in items]
+    at = [i for i in starts if i == 0 or not lines[i - 1].strip()]
     whole = [
         replace(block, text="\n".join(lines[a:b]).rstrip(), line=block.line + a)
         for a, b in pairwise([*at, len(lines)])

@@ -96,22 +96,26 @@ def _chinese(part: Block | Twin) -> Iterator[tuple[int, str]]:
         yield part.line, (found[3] or "").partition(" | ")[0]
 
 
-def main() -> int:
-    count = 0
-    for problem in dead_links():
-        print(problem, file=sys.stderr)
-        count += 1
-    words = forbidden()
-    for path in pages():
+def check(root: Path = ROOT) -> list[str]:
+    """All that is amiss in the pages, the README among them."""
+    words = forbidden(root)
+    found: list[str] = []
+    for path in pages(root):
         try:
-            page = read(path)
-            found = list(problems(page, words if path != GLOSSARY else {}))
+            found += problems(read(path, root), {} if path == GLOSSARY else words)
         except ChapterError as error:
-            found = [str(error)]
-        for problem in found:
-            print(problem, file=sys.stderr)
-        count += len(found)
-    return bool(count)
+            found.append(str(error))
+    try:
+        return found + dead_links(root)
+    except ChapterError as error:  # told already
+        return found or [str(error)]
+
+
+def main() -> int:
+    found = check()
+    for problem in found:
+        print(problem, file=sys.stderr)
+    return bool(found)
 
 
 if __name__ == "__main__":

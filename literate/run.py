@@ -16,7 +16,7 @@ import re
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ from literate.tangle import write
 
 RULES = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
+
+
+class WrongOutputError(ChapterError):
+    """A cell ran and printed something else; the cells after it can go on."""
 
 
 @contextlib.contextmanager
@@ -78,14 +82,15 @@ class Session:
             result = self.results[at]
             if result and at == line:
                 raise result
-            if result:
+            if result and not isinstance(result, WrongOutputError):
                 raise self.chapter.error(
                     cell.code,
                     f"this block failed, so the one on line {line} did not run",
                 )
             if at == line:
                 break
-        if len(self.results) == len(self.chapter.cells) and not self.outputs:
+        done = len(self.results) == len(self.chapter.cells)
+        if done and not self.outputs and not any(self.results.values()):
             ran.remember(self.chapter, True, self.root)
 
     def attempt(self, cell: Cell, update: bool) -> BaseException | None:
@@ -123,9 +128,9 @@ class Session:
             self.outputs[cell.code.line] = got
             return
         show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, RULES)
-        where = cell.output or cell.code
-        raise self.chapter.error(
-            where,
+        raise WrongOutputError(
+            self.chapter.path,
+            (cell.output or cell.code).line,
             f"wrong output; if the new one is right, run: nox -s doctests -- --update-outputs\n{show}",
         )
 
@@ -222,10 +227,29 @@ def pytest_configure(config: pytest.Config) -> None:
     updating = config.getoption("--update-outputs")
 
 
-def pytest_collect_file(file_path: Path) -> None:
+class WrongChapter(pytest.File):
+    """A chapter that cannot be read: one error, that says where and why."""
+
+    why = ""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        raise self.CollectError(self.why)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Check a chapter whole before its blocks are collected, so that none is missed."""
+    collectors = yield
     if re.match(r"\d\d-.*\.md$", file_path.name):
-        session(file_path)
+        try:
+            session(file_path)
+        except ChapterError as error:
+            wrong = WrongChapter.from_parent(parent, path=file_path)
+            wrong.why = str(error)
+            return [wrong]
+    return collectors
 
 
 def pytest_sessionfinish() -> None:

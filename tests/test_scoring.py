@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attention_book import (
     AdditiveAttention,
+    attend,
     causal_mask,
     dot_product_attention,
     fused_attention,
@@ -222,7 +225,7 @@ def test_additive_attention_is_the_formula() -> None:
     mask = padding_mask(torch.tensor([KEYS, 4]), KEYS)[:, 0]
     output, weights = additive(q, k, v, mask)
     W_q, W_k = additive.project_query.weight, additive.project_key.weight
-    b, v_a = additive.project_key.bias, additive.v.weight[0]
+    b, v_a = additive.project_key.bias, additive.score.weight[0]
     for n, i in itertools.product(range(BATCH), range(QUERIES)):
         seen = KEYS if n == 0 else 4
         scores = [
@@ -232,6 +235,34 @@ def test_additive_attention_is_the_formula() -> None:
         expected = torch.stack(scores).softmax(dim=0)
         torch.testing.assert_close(weights[n, i, :seen], expected)
         torch.testing.assert_close(output[n, i], expected @ v[n, :seen])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts KiB")
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 8192, 64), (8192, 64), (1, 8192, 64)]
+)
+def test_fused_attention_holds_no_matrix_of_scores(
+    shape: tuple[int, ...],
+) -> None:
+    """Ask the operating system how much a process of its own grew."""
+    program = f"""
+import resource, torch
+from attention_book import fused_attention
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+small = torch.randn(1, 1, 64, 64)
+fused_attention(small, small, small, is_causal=True)
+x = torch.randn({shape})
+before = peak()
+fused_attention(x, x, x, is_causal=True)
+print(peak() - before)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(result.stdout) < 64  # MiB; the scores alone would take 256
 
 
 def test_permuting_the_keys_changes_nothing() -> None:
@@ -259,6 +290,14 @@ def test_causal_mask_is_pytorchs_upside_down() -> None:
             lambda q, k, v, m: (q, k, v[:, :, 1:], m),
             r"key and value must agree .* got key \(2, 3, 7, 11\) "
             r"and value \(2, 3, 6, 13\)",
+        ),
+        (
+            lambda q, k, v, m: (q[0, 0, 0], k, v, m),
+            r"query must be a floating-point tensor .* of shape \(11,\)",
+        ),
+        (
+            lambda q, k, v, m: (q, k.long(), v, m),
+            "key must be a floating-point tensor .* got torch.int64",
         ),
         (
             lambda q, k, v, m: (q[:1], k, v, m),
@@ -290,6 +329,24 @@ def test_bad_input_is_named(
     arguments = change(*inputs(), some_mask("random"))
     with pytest.raises(ValueError, match=says):
         attention(*arguments)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_attend_names_scores_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match=r"got \(2, 3, 4\) and \(4, 2\)"):
+        attend(torch.randn(2, 3, 4), torch.randn(4, 2))
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, 3])
+@pytest.mark.parametrize("kind", ["none", "causal", "keys only"])
+def test_any_number_of_batch_axes(axes: int, kind: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    lead = (2, 3, 2)[:axes]
+    q = torch.randn(*lead, QUERIES, D_K, generator=generator)
+    k, v = torch.randn(2, *lead, KEYS, D_K, generator=generator)
+    mask = some_mask(kind)
+    expected, _ = scaled_dot_product_attention(q, k, v, mask)
+    torch.testing.assert_close(fused_attention(q, k, v, mask), expected)
 
 
 @pytest.mark.usefixtures("unchecked")
