@@ -34,8 +34,8 @@ RULES = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
-class WrongOutputError(ChapterError):
-    """A cell ran and printed something else; the cells after it can go on."""
+class DiffersError(ChapterError):
+    """A block is not what the chapter says; those after it can go on all the same."""
 
 
 @contextlib.contextmanager
@@ -82,7 +82,7 @@ class Session:
             result = self.results[at]
             if result and at == line:
                 raise result
-            if result and not isinstance(result, WrongOutputError):
+            if result and not isinstance(result, DiffersError):
                 raise self.chapter.error(
                     cell.code,
                     f"this block failed, so the one on line {line} did not run",
@@ -106,13 +106,18 @@ class Session:
 
     def take(self, block: Block) -> None:
         """Bring what a titled block binds from the package into the chapter."""
-        source = (self.root / block.title).read_text("utf-8")
-        if block.body.strip("\n") not in source:
-            raise self.chapter.error(block, f"differs from {block.title}; run: nox -s tangle")
         dotted = block.title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         package = importlib.import_module(dotted)
         for name in names(block.body, self.chapter.path, block.line):
-            setattr(self.module, name, getattr(package, name))
+            if hasattr(package, name):
+                setattr(self.module, name, getattr(package, name))
+        if block.body.strip("\n") not in (self.root / block.title).read_text("utf-8"):
+            raise DiffersError(
+                self.chapter.path,
+                block.line,
+                f"differs from {block.title}; run: nox -s tangle, or to keep "
+                "an edit made there: nox -s tangle -- --stitch",
+            )
 
     def execute(self, cell: Cell, update: bool) -> None:
         source = "\n" * cell.code.line + cell.code.body
@@ -128,7 +133,7 @@ class Session:
             self.outputs[cell.code.line] = got
             return
         show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, RULES)
-        raise WrongOutputError(
+        raise DiffersError(
             self.chapter.path,
             (cell.output or cell.code).line,
             f"wrong output; if the new one is right, run: nox -s doctests -- --update-outputs\n{show}",
