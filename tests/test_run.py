@@ -8,7 +8,7 @@ from pytest_markdown_docs.plugin import extract_fence_tests
 
 from literate.chapter import CHAPTERS, ROOT, read_all
 from literate.ran import digest, fresh, remember
-from tests.conftest import Book
+from tests.book import Book
 
 OUTPUT = "```python\nprint(1 + 1)\n```\n\n```output\n{}\n```\n"
 

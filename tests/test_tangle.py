@@ -7,7 +7,7 @@ import pytest
 
 from literate.chapter import CHAPTERS, PACKAGE, ROOT, read_all
 from literate.tangle import differences, main
-from tests.conftest import Book
+from tests.book import Book
 
 TITLE = '```python title="attention_book/apple.py"\n'
 CHAPTER = f"""# 苹果 | Apple
