@@ -212,7 +212,14 @@ class Chapter:
 
 def read(path: Path, root: Path = ROOT) -> Chapter:
     """Read the file at root/path."""
-    return Chapter(path, (root / path).read_text("utf-8"))
+    try:
+        text = (root / path).read_text("utf-8")
+    except UnicodeDecodeError as error:
+        line = (root / path).read_bytes()[: error.start].count(b"\n") + 1
+        raise ChapterError(path, line, "not UTF-8; save the file as UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise ChapterError(path, 1, "begins with a byte order mark; save the file without one")
+    return Chapter(path, text)
 
 
 def read_all(root: Path = ROOT) -> list[Chapter]:

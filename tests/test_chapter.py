@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from literate.chapter import Chapter, ChapterError, Twin, read_all
+from literate.chapter import Chapter, ChapterError, Twin, read, read_all
 
 PATH = Path("docs/chapters/02-apple.md")
 
@@ -118,3 +118,18 @@ def test_a_module_has_one_chapter(tmp_path: Path) -> None:
         match=r"05-apple.md:1: .* belongs to docs/chapters/02-apple.md",
     ):
         read_all(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("raw", "where"),
+    [
+        ("一行。\n\nA line.\n\n坏".encode() + b"\xff\n", ":5: not UTF-8"),
+        ("\ufeff一行。\n\nA line.\n".encode(), ":1: begins with a byte order"),
+    ],
+)
+def test_a_file_that_is_not_plain_utf8_is_named(
+    tmp_path: Path, raw: bytes, where: str
+) -> None:
+    (tmp_path / "02-apple.md").write_bytes(raw)
+    with pytest.raises(ChapterError, match=f"02-apple.md{where}"):
+        read(Path("02-apple.md"), tmp_path)
