@@ -234,7 +234,7 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
             if owner is not chapter:
                 raise chapter.error(
                     cell.code,
-                    f"{title} belongs to {owner.path.as_posix()} already; a module has one chapter",
+                    f"{title} belongs to {owner.path.as_posix()} already; a module has one chapter, so move this block there",
                 )
         chapter.check()
     return chapters

@@ -30,7 +30,7 @@ from literate import ran
 from literate.chapter import Block, Cell, Chapter, ChapterError, names, read
 from literate.tangle import write
 
-RULES = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+RULES = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.DONT_ACCEPT_TRUE_FOR_1
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
@@ -47,6 +47,20 @@ def unchecked() -> Iterator[None]:
         yield
     finally:
         jaxtyping.config.update("jaxtyping_disable", before)
+
+
+def clean_slate(root: Path) -> None:
+    """Undo what the chapter before may have set, as if each had its own process."""
+    os.chdir(root)
+    torch: Any = sys.modules.get("torch")
+    if torch:
+        torch.manual_seed(0)
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+        torch.set_printoptions(profile="default", sci_mode=None)
+    matplotlib: Any = sys.modules.get("matplotlib")
+    if matplotlib:
+        matplotlib.rc_file_defaults()
 
 
 @dataclass
@@ -75,6 +89,8 @@ class Session:
 
     def run_to(self, line: int, update: bool) -> None:
         """Run the block that begins on this line, and before it all that did not run yet."""
+        if not self.results:
+            clean_slate(self.root)
         for cell in self.chapter.cells:
             at = cell.code.line
             if at not in self.results:
@@ -144,10 +160,10 @@ class Session:
         for number in pyplot.get_fignums() if pyplot else ():
             figure = pyplot.figure(number)
             path = ran.figure_file(self.chapter, figure.get_label(), self.root)
-            if not figure.get_label():
+            if not re.fullmatch(r"[\w-]+", figure.get_label()):
+                pyplot.close("all")
                 raise self.chapter.error(
-                    cell.code,
-                    'a figure without a name; write plt.figure("name")',
+                    cell.code, 'a figure without a plain name; write plt.figure("name")'
                 )
             drawn = io.StringIO()
             figure.savefig(drawn, metadata={"Date": None})
@@ -159,11 +175,11 @@ class Session:
         lines = self.chapter.text.split("\n")
         for cell in reversed(self.chapter.cells):
             if cell.code.line in self.outputs:
-                fresh = [
-                    "```output",
-                    *self.outputs[cell.code.line].rstrip("\n").split("\n"),
-                    "```",
-                ]
+                printed = self.outputs[cell.code.line].rstrip("\n")
+                fence = "```"
+                while fence in printed:
+                    fence += "`"
+                fresh = [fence + "output", *printed.split("\n"), fence]
                 start = end = cell.code.line - 1 + len(cell.code.text.split("\n"))
                 if cell.output:
                     start = cell.output.line - 1

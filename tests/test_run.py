@@ -132,7 +132,7 @@ def test_a_figure_is_saved_with_its_text(book: Book) -> None:
     )
     result = book.run()
     assert result.returncode == 1
-    assert "02-apple.md:1: a figure without a name" in result.stdout
+    assert "02-apple.md:1: a figure without a plain name" in result.stdout
 
 
 def test_a_wrong_chapter_is_not_collected(book: Book) -> None:
@@ -163,3 +163,33 @@ def test_what_passed_is_remembered_until_code_changes(book: Book) -> None:
     book.write(OUTPUT.format(3))
     book.run()
     assert not list((book.root / ".cache/ran").iterdir())
+
+
+def test_chapters_do_not_see_each_others_settings(book: Book) -> None:
+    book.write(
+        "```python\nimport os\n\nimport matplotlib.pyplot as plt\n"
+        "import torch\n\ntorch.set_printoptions(precision=1, sci_mode=True)\n"
+        "torch.set_default_dtype(torch.float64)\n"
+        'plt.rcParams["lines.linewidth"] = 99\nos.chdir("/")\n```\n'
+    )
+    other = book.chapter.with_name("03-pear.md")
+    other.write_text(
+        "```python\nimport os\n\nimport matplotlib.pyplot as plt\n"
+        "import torch\n\nprint(torch.tensor(0.25), torch.get_default_dtype())\n"
+        'print(plt.rcParams["lines.linewidth"], os.getcwd() == "/")\n```\n\n'
+        "```output\ntensor(0.2500) torch.float32\n1.8 False\n```\n"
+    )
+    result = book.run(str(other), "-n", "0")
+    assert "2 passed" in result.stdout, result.stdout
+
+
+def test_a_fence_in_the_output_is_fenced(book: Book) -> None:
+    book.write('```python\nprint("```\\n\\nx")\n```\n')
+    assert book.run("--update-outputs").returncode == 0
+    assert book.chapter.read_text().endswith("\n````output\n```\n\nx\n````\n")
+    assert book.run().returncode == 0
+
+
+def test_one_is_not_true(book: Book) -> None:
+    book.write(OUTPUT.format("True").replace("1 + 1", "1"))
+    assert book.run().returncode == 1
