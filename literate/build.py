@@ -55,7 +55,7 @@ def build(url: str) -> None:
     if sum(process.wait() for process in running):
         raise SystemExit("the site was not built; the old one, if any, is as it was")
     page = (Path(__file__).parent / "theme" / "landing.html").read_text("utf-8")
-    page = page.replace("BASE", urlsplit(url).path)
+    page = page.replace("{{ base }}", urlsplit(url).path or "/")
     for name in ("index.html", "404.html"):
         (draft / name).write_text(page, "utf-8")
     (draft / ".nojekyll").touch()
@@ -90,6 +90,10 @@ def serve(port: int) -> None:
         server.serve()  # type: ignore[no-untyped-call]
     except KeyboardInterrupt:
         server.shutdown()
+    except OSError as error:
+        raise SystemExit(
+            f"port {port}: {error.strerror}; try: nox -s serve -- --port {port + 1}"
+        ) from None
 
 
 def main() -> None:
