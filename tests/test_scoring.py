@@ -363,3 +363,22 @@ def test_shapes_are_checked_in_the_tests() -> None:
     query, key, value = inputs()
     with pytest.raises(TypeCheckError):
         dot_product_attention(query, key[..., 1:], value)
+
+
+@pytest.mark.parametrize(
+    ("queries", "is_causal"), [(1, False), (KEYS, True), (QUERIES, None)]
+)
+def test_no_mask_is_built_where_none_is_needed(
+    monkeypatch: pytest.MonkeyPatch, queries: int, is_causal: bool | None
+) -> None:
+    seen: dict[str, object] = {}
+
+    def spy(query: Tensor, *_: Tensor, **options: object) -> Tensor:
+        seen.update(options)
+        return query
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
+    x = torch.randn(BATCH, HEADS, KEYS, D_K)
+    fused_attention(x[:, :, :queries], x, x, is_causal=True)
+    assert (seen["attn_mask"] is None) == (is_causal is not None)
+    assert seen["is_causal"] == bool(is_causal)
