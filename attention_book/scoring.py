@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (a31329def55e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (97f402d77155). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -259,14 +259,14 @@ def fused_attention(
     """Scaled dot-product attention without the matrix of scores.
 
     Equal to scaled_dot_product_attention within rounding, in less time and
-    memory, without weights to return. PyTorch picks a fused kernel where
-    d_v = d_k and there are at most two batch axes. A mask that differs by
-    query is itself a table of queries × keys: where padding stands last,
-    is_causal alone hides it from every real query.
+    memory: PyTorch fuses it where d_v = d_k, with up to two batch axes.
 
     Args:
-        query, key, value, mask: As in scaled_dot_product_attention.
-        is_causal: Hide the future as causal_mask does, besides the mask.
+        query: What is looked for.
+        key: What is offered.
+        value: What is given, one row for each key.
+        mask: True = may attend; broadcasts to (*batch, queries, keys).
+        is_causal: Hide the future too, as causal_mask does.
 
     Returns:
         The output, one row for each query.

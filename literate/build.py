@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from literate import ran
 from literate.chapter import ROOT, ChapterError, read_all
+from literate.links import dead_links, untested
+from literate.tangle import differences
 
 SITE = ROOT / "site"
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
@@ -21,6 +23,8 @@ EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 
 def run_chapters() -> None:
     """Run the chapters that changed since they last passed, and so draw their figures."""
+    if problems := [*differences(read_all()), *untested(), *dead_links()]:
+        raise SystemExit("\n".join(problems))
     stale = [str(chapter.path) for chapter in read_all() if not ran.fresh(chapter)]
     test = [sys.executable, "-m", "literate.test", "-x", *stale]
     if stale and subprocess.run(test, cwd=ROOT).returncode:
@@ -34,25 +38,21 @@ def build(url: str) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     running = []
     for edition, config in EDITIONS.items():
-        command = [
-            sys.executable,
-            "-m",
-            "mkdocs",
-            "build",
-            "--strict",
-            "--quiet",
-            "-f",
-            config,
-            "-d",
-            str(draft / edition),
-        ]
+        site = ["-f", config, "-d", str(draft / edition)]
         env = {
             **os.environ,
             "BOOK_URL": f"{url.rstrip('/')}/{edition}/",
             "NO_MKDOCS_2_WARNING": "1",
         }
-        running.append(subprocess.Popen(command, cwd=ROOT, env=env))
-    if sum(process.wait() for process in running):
+        # Never --quiet: it hides warnings from --strict, which counts them.
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", *site]
+        running.append(
+            subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        )
+    told = [process.communicate()[1] for process in running]
+    lines = dict.fromkeys(line for text in told for line in text.splitlines())
+    print(*(line for line in lines if not line.startswith("INFO")), sep="\n", file=sys.stderr)
+    if any(process.returncode for process in running):
         raise SystemExit("the site was not built; the old one, if any, is as it was")
     page = (Path(__file__).parent / "theme" / "landing.html").read_text("utf-8")
     page = page.replace("{{ base }}", urlsplit(url).path or "/")

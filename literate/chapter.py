@@ -5,8 +5,8 @@ run of Chinese blocks and then the same run in English; code, formulas, figures
 and output stand once and belong to both.
 """
 
-import ast
 import re
+import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,8 +36,9 @@ KINDS = {
     "ordered_list_open": "list",
     "table_open": "table",
 }
+ADMONITIONS = "note tip warning danger details"
+PYTHON = re.compile(r'python( title="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
-ITEM = re.compile(r"([-*+]|\d+[.)]) ")
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
 DRAWN = re.compile(r"plt\.figure\(\s*[\"']([^\"']+)[\"']")
 HAN = re.compile(r"[㐀-鿿豈-﫿]")
@@ -85,12 +86,11 @@ class Block:
         return "zh" if han > words else "en" if words else ""
 
     @property
-    def size(self) -> int:
-        """Items of a list, rows of a table; 1 for all else."""
-        lines = self.text.split("\n")
-        if self.kind == "table":
-            return len(lines)
-        return sum(bool(ITEM.match(line)) for line in lines) or 1
+    def shape(self) -> dict[str, int]:
+        """How many items, rows and paragraphs it holds: the same as its twin."""
+        inside = [token.type for token in PARSER.parse(self.text)]
+        parts = {"list_item": "items", "tr": "rows", "paragraph": "paragraphs"}
+        return {name: inside.count(f"{part}_open") for part, name in parts.items()}
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,14 @@ class Chapter:
     def check(self) -> "Chapter":
         """Raise ChapterError for the first thing that is wrong."""
         _ = self.parts, self.cells, self.titled
+        anchors: dict[str, int] = {}
+        for block in self.blocks:
+            if block.kind == "heading":
+                _, _, anchor = heading(block)
+                if not anchor or anchor in anchors:
+                    before = f"that of line {anchors[anchor]}" if anchor else "empty"
+                    raise self.error(block, f"this heading's id is {before}; add {{#an-id}}")
+                anchors[anchor] = block.line
         shown = {path: block for block, path in self.figures()}
         drawn = {
             f"figures/{self.name}/{name}.svg": cell.code
@@ -213,10 +221,16 @@ class Chapter:
 def read(path: Path, root: Path = ROOT) -> Chapter:
     """Read the file at root/path."""
     try:
-        text = (root / path).read_text("utf-8")
+        text = (root / path).read_bytes().decode()
     except UnicodeDecodeError as error:
         line = (root / path).read_bytes()[: error.start].count(b"\n") + 1
         raise ChapterError(path, line, "not UTF-8; save the file as UTF-8") from None
+    if "\r" in text:
+        raise ChapterError(
+            path,
+            text.split("\r")[0].count("\n") + 1,
+            "ends its line with CR; save the file with LF alone",
+        )
     if text.startswith("\ufeff"):
         raise ChapterError(path, 1, "begins with a byte order mark; save the file without one")
     return Chapter(path, text)
@@ -243,20 +257,14 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
 def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[str]:
     """The names that a block binds at its top level."""
     try:
-        tree = ast.parse(source)
+        table = symtable.symtable(source, path.as_posix(), "exec")
     except SyntaxError as error:
         raise ChapterError(path, line + (error.lineno or 1), error.msg) from None
-    found = []
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.append(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            bound = [(a.asname or a.name).split(".")[0] for a in node.names]
-            found += bound if imports else []
-        else:
-            inner = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-            found += [n.id for n in inner if isinstance(n.ctx, ast.Store)]
-    return found
+    return [
+        symbol.get_name()
+        for symbol in table.get_symbols()
+        if (symbol.is_assigned() and not symbol.is_imported()) or (symbol.is_imported() and imports)
+    ]
 
 
 def both(text: str, path: Path, line: int, what: str) -> tuple[str, str]:
@@ -265,6 +273,25 @@ def both(text: str, path: Path, line: int, what: str) -> tuple[str, str]:
     if not (bar and zh and en):
         raise ChapterError(path, line, f"{what} must be `中文 | English`, got `{text}`")
     return zh, en
+
+
+def pick(text: str, edition: str) -> str:
+    """One side of `中文 | English`; a text without a bar stays as it is."""
+    zh, bar, en = text.partition(" | ")
+    return (zh if edition == "zh" else en).strip() if bar else text
+
+
+def heading(block: Block) -> tuple[str, str, str]:
+    """The Chinese and English text of a heading, and its ASCII id.
+
+    The id is the one given as `{#id}`, or made from the English side.
+    """
+    text, given = re.fullmatch(  # type: ignore[union-attr]
+        r"#+ +(.*?)(?:\s*\{#([\w-]+)\})?\s*", block.text
+    ).groups()
+    zh, en = pick(text, "zh"), pick(text, "en")
+    plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
+    return zh, en, given or plain.strip("-")
 
 
 def _split(path: Path, text: str) -> Iterator[Block]:
@@ -288,6 +315,12 @@ def _split(path: Path, text: str) -> Iterator[Block]:
         reached = end
         if block.kind == "code":
             block = replace(block, info=token.info.strip())
+            if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
+                raise ChapterError(
+                    path,
+                    start + 1,
+                    f'`{block.info}` would not be tested; write `python` or `python title="…"`',
+                )
             if not re.fullmatch(f"{re.escape(token.markup)}+ *", lines[end - 1]) or end - start < 2:
                 raise ChapterError(
                     path, start + 1, f"this fence has no end; close it with {token.markup}"
@@ -296,17 +329,32 @@ def _split(path: Path, text: str) -> Iterator[Block]:
             raise ChapterError(path, start + 1, "what stands under this is never tested; " + FLUSH)
         elif block.text.startswith("$$") and block.kind != "math":
             raise ChapterError(path, start + 1, "this formula has no end; close it with $$")
+        elif block.kind in ("html", "math") and re.search(r"(?m)^\s*(`{3}|~{3})", block.text):
+            raise ChapterError(path, start + 1, "code in here is never tested; " + FLUSH)
+        elif block.kind == "html" and HAN.search(re.sub(r"<[^>]*>", "", block.text)):
+            raise ChapterError(path, start + 1, "HTML has no twin; write it as Markdown")
+        elif block.kind == "heading" and not re.match(r"#{1,6} +\S", block.text):
+            raise ChapterError(path, start + 1, "write a heading as `## 中文 | English`")
+        elif block.kind == "figure":
+            found = FIGURE.fullmatch(block.text)
+            if not found:
+                raise ChapterError(path, start + 1, 'a figure stands alone: `![…](path "…")`')
+            both(found[1], path, start + 1, "a figure's alternative text")
+            both(found[3] or "", path, start + 1, "a figure's caption")
         elif block.kind == "heading":
             both(block.text.lstrip("# "), path, start + 1, "a heading")
         elif block.text.startswith("///") and end - start > 1:
             raise ChapterError(path, start + 1, "leave a blank line before and after ///")
         elif block.kind == "open":
             both(block.text.partition(" | ")[2], path, start + 1, "the title of a /// block")
+            if block.text.split()[1] not in ADMONITIONS:
+                raise ChapterError(path, start + 1, f"a /// block is one of: {ADMONITIONS}")
             opened.append(block)
         elif block.kind == "close":
             if not opened:
                 raise ChapterError(path, start + 1, "this /// closes nothing")
-            opened.pop()
+            if opened.pop().text.split()[0] != block.text.rstrip():
+                raise ChapterError(path, start + 1, "close a block with as many / as it began with")
         yield from _by_language(block, items) if block.kind == "list" else [block]
     yield from _unread(path, lines, reached, len(lines))
     if opened:
@@ -342,7 +390,7 @@ def _unread(path: Path, lines: list[str], start: int, end: int) -> Iterator[Bloc
 def _kind(token: Token, line: str) -> str:
     if token.type != "paragraph_open":
         return KINDS[token.type]
-    if FIGURE.fullmatch(line):
+    if line.startswith("!["):
         return "figure"
     if line.startswith("///"):
         return "open" if line.strip("/ ") else "close"
@@ -379,7 +427,7 @@ def _pair(path: Path, blocks: list[Block]) -> Iterator[Block | Twin]:
                     f"this English {en[i].kind} has no Chinese twin; write it before the run",
                 )
             ours, theirs = zh[i], en[i]
-            if (ours.kind, ours.size) != (theirs.kind, theirs.size):
+            if (ours.kind, ours.shape) != (theirs.kind, theirs.shape):
                 raise ChapterError(
                     path,
                     theirs.line,
@@ -389,5 +437,5 @@ def _pair(path: Path, blocks: list[Block]) -> Iterator[Block | Twin]:
 
 
 def _shape(block: Block) -> str:
-    part = {"list": "items", "table": "rows"}.get(block.kind)
-    return f"a {block.kind} of {block.size} {part}" if part else f"a {block.kind}"
+    parts = ", ".join(f"{count} {part}" for part, count in block.shape.items() if count)
+    return f"a {block.kind}" if block.kind == "paragraph" else f"a {block.kind} of {parts}"

@@ -6,8 +6,8 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from literate.chapter import Block, Chapter, Twin
-from literate.weave import heading, join_lines, pick
+from literate.chapter import Block, Chapter, Twin, heading, pick
+from literate.weave import join_lines
 
 ABOUT = (
     "由《注意力之书》的一章生成。运行之前先装好："
@@ -61,7 +61,15 @@ def _prose(part: Block | Twin, edition: str) -> str:
         text = "" if part.info == "output" else part.text
     else:
         return ""  # a figure is drawn by the cell above it
-    # Links to the API lead nowhere here, links to chapters to their notebooks.
-    text = re.sub(r"\[([^\]]+)\]\[[\w.]*\]", r"\1", text)
-    text = re.sub(r"\]\((\d\d-[\w-]+)\.md[^)]*\)", r"](\1.ipynb)", text)
-    return re.sub(r"\[([^\]]+)\]\((?!https?:|\d\d-)[^)]*\)", r"\1", text)
+    if isinstance(part, Block) and part.kind in ("code", "math", "html"):
+        return text
+    # Code and formulas stand as they are; links lead where a notebook can.
+    link = r"\[((?:`[^`]*`|[^]`])*)\](\([^)]*\)|\[[\w.]*\])"
+    return re.sub(link + r"|(`+)(?:.|\n)*?\3|\$[^$]+\$", _relink, text)
+
+
+def _relink(found: re.Match[str]) -> str:
+    if found[1] is None or found[2].startswith("(http"):
+        return found[0]
+    chapter = re.match(r"\((\d\d-[\w-]+)\.md", found[2])
+    return f"[{found[1]}]({chapter[1]}.ipynb)" if chapter else found[1]

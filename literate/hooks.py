@@ -17,13 +17,15 @@ from literate.chapter import (
     CHAPTERS,
     Chapter,
     ChapterError,
+    heading,
+    names,
+    pick,
     read,
     read_all,
 )
 from literate.export import export
-from literate.links import dead_links
 from literate.prose import glossary
-from literate.weave import heading, headings, pick, weave
+from literate.weave import headings, weave
 
 
 def _edition(config: MkDocsConfig) -> str:
@@ -53,11 +55,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     """Add a notebook for each chapter; refuse chapters whose code did not pass."""
     try:
         chapters = read_all()
-        dead = dead_links()
     except ChapterError as error:
         raise PluginError(str(error)) from None
-    if dead:
-        raise PluginError("\n".join(dead))
     for chapter in chapters:
         if not ran.fresh(chapter):
             raise PluginError(
@@ -94,11 +93,8 @@ class ChapterLinks(griffe.Extension):
         self.places: dict[tuple[str, str], tuple[Chapter, str]] = {}
         for chapter in read_all():
             for block, anchor in headings(chapter):
-                for line in block.body.splitlines():
-                    head, _, rest = line.partition(" ")
-                    if head in ("def", "class"):
-                        name = rest.split("(")[0].split(":")[0]
-                        self.places[chapter.module, name] = chapter, anchor
+                for name in names(block.body, chapter.path, block.line, imports=False):
+                    self.places[chapter.module, name] = chapter, anchor
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         del kwargs

@@ -9,14 +9,14 @@ from literate.chapter import (
     CHAPTERS,
     ROOT,
     Chapter,
+    heading,
     names,
     read,
     read_all,
 )
-from literate.weave import heading
 
-LINK = re.compile(r"\]\(([^)\s]+)(?: \"[^\"]*\")?\)")
-REFERENCE = re.compile(r"\]\[([\w.]+)\]")
+LINK = re.compile(r"""\]\(\s*([^)\s]+)(?:\s+["'][^)]*["'])?\s*\)|(?:href|src)=["']([^"']+)""")
+REFERENCE = re.compile(r"\]\[([\w.]+)\]|\[([\w.]+)\]\[\]")
 CODE = re.compile(r"(`+)[^`]*\1")
 
 
@@ -59,15 +59,15 @@ def _lines(page: Chapter) -> Iterator[tuple[int, str]]:
 
 def _links(page: Chapter) -> Iterator[tuple[int, str]]:
     for number, line in _lines(page):
-        for target in LINK.findall(line):
+        for target in ("".join(found) for found in LINK.findall(line)):
             if not re.match(r"\w+:", target):  # not to another site
                 yield number, target
 
 
 def _references(page: Chapter) -> Iterator[tuple[int, str]]:
     for number, line in _lines(page):
-        for name in REFERENCE.findall(line):
-            yield number, name
+        for found in REFERENCE.findall(line):
+            yield number, "".join(found)
 
 
 def _defined(chapters: list[Chapter]) -> set[str]:
@@ -77,6 +77,22 @@ def _defined(chapters: list[Chapter]) -> set[str]:
         for block in chapter.titled
         for name in names(block.body, chapter.path, block.line)
     }
+
+
+def untested(root: Path = ROOT) -> list[str]:
+    """Python on a page that no test runs, and chapters that no one would find."""
+    found = []
+    for path in pages(root):
+        if path.parent == CHAPTERS:
+            if not re.match(r"\d\d-", path.name):
+                found.append(f"{path.as_posix()}:1: not a chapter; call it NN-name.md")
+        elif path.name != "README.md":  # whose example has a test
+            found += [
+                f"{path.as_posix()}:{block.line}: code here is never tested; put it in a chapter"
+                for block in read(path, root).blocks
+                if block.info.startswith("python")
+            ]
+    return found
 
 
 def _problem(

@@ -21,7 +21,7 @@ from literate.chapter import (
     Twin,
     read,
 )
-from literate.links import dead_links, pages
+from literate.links import dead_links, pages, untested
 
 GLOSSARY = Path("docs/glossary.md")
 LONGEST, WIDEST = 45, 79
@@ -45,8 +45,15 @@ def glossary(root: Path = ROOT) -> list[tuple[str, str, str]]:
     """The rows of the glossary: English, Chinese, what not to use."""
     blocks = read(GLOSSARY, root).blocks
     table = next(block for block in blocks if block.info == "glossary")
-    rows = [line.split(" | ") for line in table.body.splitlines()]
-    return [(en, zh, no) for en, zh, no in rows]
+    rows = []
+    for number, line in enumerate(table.body.splitlines(), table.line + 1):
+        cells = line.split(" | ")
+        if len(cells) != 3:
+            raise ChapterError(
+                GLOSSARY, number, "a row is `English | 中文 | 不用`, with – for none"
+            )
+        rows.append((cells[0], cells[1], cells[2]))
+    return rows
 
 
 def forbidden(root: Path = ROOT) -> dict[str, str]:
@@ -98,7 +105,10 @@ def _chinese(part: Block | Twin) -> Iterator[tuple[int, str]]:
 
 def check(root: Path = ROOT) -> list[str]:
     """All that is amiss in the pages, the README among them."""
-    words = forbidden(root)
+    try:
+        words = forbidden(root)
+    except ChapterError as error:
+        return [str(error)]
     found: list[str] = []
     for path in pages(root):
         try:
@@ -106,7 +116,7 @@ def check(root: Path = ROOT) -> list[str]:
         except ChapterError as error:
             found.append(str(error))
     try:
-        return found + dead_links(root)
+        return found + untested(root) + dead_links(root)
     except ChapterError as error:  # told already
         return found or [str(error)]
 

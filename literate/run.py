@@ -12,6 +12,7 @@ import importlib
 import io
 import linecache
 import os
+import random
 import re
 import sys
 import traceback
@@ -28,14 +29,27 @@ from pytest_markdown_docs.definitions import FenceTestDefinition
 
 from literate import ran
 from literate.chapter import Block, Cell, Chapter, ChapterError, names, read
-from literate.tangle import write
+from literate.tangle import tangle, write
 
-RULES = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.DONT_ACCEPT_TRUE_FOR_1
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
 class DiffersError(ChapterError):
     """A block is not what the chapter says; those after it can go on all the same."""
+
+
+def same(want: str, got: str) -> bool:
+    """Compare by doctest's rules; `...` stands for anything, unless it was printed."""
+    rules = doctest.NORMALIZE_WHITESPACE | doctest.DONT_ACCEPT_TRUE_FOR_1
+    rules |= 0 if "..." in got else doctest.ELLIPSIS
+    return doctest.OutputChecker().check_output(want, got, rules)
+
+
+def close_figures() -> None:
+    """A figure left open would be saved under the name of the next chapter."""
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    if pyplot:
+        pyplot.close("all")
 
 
 @contextlib.contextmanager
@@ -52,9 +66,11 @@ def unchecked() -> Iterator[None]:
 def clean_slate(root: Path) -> None:
     """Undo what the chapter before may have set, as if each had its own process."""
     os.chdir(root)
+    random.seed()
+    close_figures()
     torch: Any = sys.modules.get("torch")
     if torch:
-        torch.manual_seed(0)
+        torch.seed()  # a chapter that forgets its seed shall fail here, not at the reader's
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         torch.set_printoptions(profile="default", sci_mode=None)
@@ -72,6 +88,7 @@ class Session:
     module: types.ModuleType = field(init=False)
     results: dict[int, BaseException | None] = field(default_factory=dict)
     outputs: dict[int, str] = field(default_factory=dict)  # to be written, by line
+    drawn: set[Path] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         path = str(self.root / self.chapter.path)
@@ -105,7 +122,12 @@ class Session:
                 )
             if at == line:
                 break
+        else:
+            raise ChapterError(self.chapter.path, line, "no cell of the chapter; nothing ran")
         done = len(self.results) == len(self.chapter.cells)
+        for block, path in self.chapter.figures() if done else ():
+            if (self.root / self.chapter.path.parent / path) not in self.drawn:
+                raise self.chapter.error(block, f"no block drew {path}")
         if done and not self.outputs and not any(self.results.values()):
             ran.remember(self.chapter, True, self.root)
 
@@ -115,19 +137,24 @@ class Session:
                 self.take(cell.code)
             else:
                 self.execute(cell, update)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit and a skip are no pass either
             ran.remember(self.chapter, False, self.root)
+            close_figures()
             return error
         return None
 
     def take(self, block: Block) -> None:
         """Bring what a titled block binds from the package into the chapter."""
+        if not (self.root / block.title).exists():
+            raise self.chapter.error(block, f"there is no {block.title} yet; run: nox -s tangle")
         dotted = block.title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         package = importlib.import_module(dotted)
         for name in names(block.body, self.chapter.path, block.line):
             if hasattr(package, name):
                 setattr(self.module, name, getattr(package, name))
-        if block.body.strip("\n") not in (self.root / block.title).read_text("utf-8"):
+        if (self.root / block.title).read_text("utf-8") != tangle(self.chapter):
             raise DiffersError(
                 self.chapter.path,
                 block.line,
@@ -143,12 +170,12 @@ class Session:
             exec(code, self.module.__dict__)
         self.save_figures(cell)
         got, want = printed.getvalue(), cell.output.body if cell.output else ""
-        if doctest.OutputChecker().check_output(want, got, RULES):
+        if same(want, got):
             return
         if update:
             self.outputs[cell.code.line] = got
             return
-        show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, RULES)
+        show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, 0)
         raise DiffersError(
             self.chapter.path,
             (cell.output or cell.code).line,
@@ -168,10 +195,14 @@ class Session:
             drawn = io.StringIO()
             figure.savefig(drawn, metadata={"Date": None})
             write(path, drawn.getvalue())
+            self.drawn.add(path)
             pyplot.close(figure)
 
     def write_outputs(self) -> None:
         """Put what the blocks printed into the chapter (--update-outputs)."""
+        if self.outputs and read(self.chapter.path, self.root).text != self.chapter.text:
+            print(f"{self.chapter.path}:1: changed while it ran, so nothing was written; run again")
+            return
         lines = self.chapter.text.split("\n")
         for cell in reversed(self.chapter.cells):
             if cell.code.line in self.outputs:
@@ -184,6 +215,8 @@ class Session:
                 if cell.output:
                     start = cell.output.line - 1
                     end = start + len(cell.output.text.split("\n"))
+                    if not printed:  # with the blank line before it
+                        start, fresh = start - 1, []
                 else:
                     fresh = ["", *fresh]
                 lines[start:end] = fresh

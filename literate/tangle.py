@@ -12,6 +12,7 @@ module from one that is merely older than its chapter.
 import argparse
 import hashlib
 import re
+import symtable
 import sys
 from dataclasses import replace
 from difflib import SequenceMatcher, unified_diff
@@ -66,6 +67,10 @@ def stitch(chapter: Chapter, text: str) -> str:
         ChapterError: the chapter changed too, or an edit could belong to two blocks.
     """
     module = Path(chapter.module)
+    try:
+        symtable.symtable(text, module.as_posix(), "exec")
+    except SyntaxError as error:
+        raise ChapterError(module, error.lineno or 1, f"{error.msg}; mend it first") from None
     digest, body = _parse(text)
     old_body = _parse(tangle(chapter))[1]
     if digest != _digest(old_body):
@@ -99,6 +104,8 @@ def stitch(chapter: Chapter, text: str) -> str:
             owned[owner].append(piece)
     lines = chapter.text.split("\n")
     for block, pieces in reversed(list(zip(blocks, owned, strict=True))):
+        if GAP.join(pieces) == block.body.strip("\n"):
+            continue
         if not pieces:
             raise ChapterError(
                 chapter.path,
@@ -107,7 +114,10 @@ def stitch(chapter: Chapter, text: str) -> str:
             )
         end = block.line - 1 + len(block.text.split("\n"))
         lines[block.line : end - 1] = GAP.join(pieces).split("\n")
-    result = replace(chapter, text="\n".join(lines)).check()
+    try:
+        result = replace(chapter, text="\n".join(lines)).check()
+    except ChapterError as error:
+        raise ChapterError(module, 1, f"this edit would break the chapter: {error}") from None
     if _parse(tangle(result))[1] != body:
         raise ChapterError(
             module,
@@ -151,7 +161,7 @@ def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
         name = path.relative_to(root).as_posix()
         if name not in made:
             found.append(
-                f"{name}:1: no chapter defines this module; every line of the package stands in a chapter"
+                f"{name}:1: no chapter defines this module; write it in a chapter, or delete it"
             )
     return found
 
@@ -208,7 +218,8 @@ def _update(chapters: list[Chapter], root: Path, stitching: bool, force: bool) -
             continue
         path = root / chapter.module
         text = path.read_text("utf-8") if path.exists() else ""
-        if stitching and edited(text):
+        done = _parse(text)[1] == _parse(tangle(chapter))[1]
+        if stitching and edited(text) and not done:
             changed = replace(chapter, text=stitch(chapter, text))
             changes[root / chapter.path] = changed.text
             chapter = changed

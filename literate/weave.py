@@ -6,19 +6,11 @@ the search.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import escape
 from itertools import groupby
 
-from literate.chapter import (
-    FIGURE,
-    Block,
-    Chapter,
-    ChapterError,
-    Twin,
-    both,
-    names,
-)
+from literate.chapter import FIGURE, Block, Chapter, Twin, heading, names, pick
 
 HIDDEN = 'class="twin" data-search-exclude="true"'
 # Where a line break between two of these would show as a space.
@@ -48,28 +40,9 @@ def weave(chapter: Chapter, edition: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def pick(text: str, edition: str) -> str:
-    """One side of `中文 | English`; a text without a bar stays as it is."""
-    zh, bar, en = text.partition(" | ")
-    return (zh if edition == "zh" else en).strip() if bar else text
-
-
 def join_lines(text: str) -> str:
     """Join lines broken between wide characters, which need no space."""
     return re.sub(rf"(?<={WIDE})\n(?={WIDE})", "", text)
-
-
-def heading(block: Block) -> tuple[str, str, str]:
-    """The Chinese and English text of a heading, and its ASCII id.
-
-    The id is the one given as `{#id}`, or made from the English side.
-    """
-    text, given = re.fullmatch(  # type: ignore[union-attr]
-        r"#+ +(.*?)(?:\s*\{#([\w-]+)\})?\s*", block.text
-    ).groups()
-    zh, en = pick(text, "zh"), pick(text, "en")
-    plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
-    return zh, en, given or plain.strip("-")
 
 
 def headings(chapter: Chapter) -> Iterator[tuple[Block, str]]:
@@ -106,9 +79,6 @@ def _short(zh: str, en: str, edition: str) -> str:
 
 
 def _shared(chapter: Chapter, block: Block, edition: str) -> str:
-    def sides(text: str, what: str) -> tuple[str, str]:
-        return both(text, chapter.path, block.line, what)
-
     if block.kind == "heading":
         zh, en, id_ = heading(block)
         label = escape(re.sub(r"[`*]", "", zh if edition == "zh" else en))
@@ -117,13 +87,14 @@ def _shared(chapter: Chapter, block: Block, edition: str) -> str:
         return f'{marks} {shown} {{#{id_} data-toc-label="{label}"}}'
     if block.kind == "open":
         head, _, text = block.text.partition(" | ")
-        return f"{head} | {_short(*sides(text, 'a title'), edition)}"
+        return f"{head} | {_short(pick(text, 'zh'), pick(text, 'en'), edition)}"
     if block.kind == "meta":
         return ""  # MkDocs has read it
     if block.kind == "figure":
-        return _figure(chapter, block, edition, sides)
+        return _figure(block, edition)
     if block.info == "output":
-        return "``` {.text .output .no-copy}\n" + block.body + "```"
+        fence = block.text.partition("output")[0].strip()
+        return f"{fence} {{.text .output .no-copy}}\n{block.body}{fence}"
     if block.info == "glossary":
         return _glossary(block, edition)
     if block.title and block.info.startswith("python"):
@@ -135,19 +106,14 @@ def _shared(chapter: Chapter, block: Block, edition: str) -> str:
     return block.text
 
 
-def _figure(
-    chapter: Chapter,
-    block: Block,
-    edition: str,
-    sides: Callable[[str, str], tuple[str, str]],
-) -> str:
-    found = FIGURE.fullmatch(block.text)
-    if not found:
-        raise ChapterError(chapter.path, block.line, "a figure is `![…](…)`")
-    alternative = sides(found[1], "a figure's alternative text")[edition == "en"]
-    caption = _short(*sides(found[3] or "", "a figure's caption"), edition)
-    image = f"![{alternative}]({found[2]})"
-    return f'<figure markdown="span">\n{image}\n<figcaption markdown="span">{caption}</figcaption>\n</figure>'
+def _figure(block: Block, edition: str) -> str:
+    alternative, path, caption = FIGURE.findall(block.text)[0]
+    image = f"![{pick(alternative, edition)}]({path})"
+    shown = _short(pick(caption, "zh"), pick(caption, "en"), edition)
+    return (
+        f'<figure markdown="span">\n{image}\n'
+        f'<figcaption markdown="span">{shown}</figcaption>\n</figure>'
+    )
 
 
 def _glossary(block: Block, edition: str) -> str:

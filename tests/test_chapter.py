@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from literate.chapter import Chapter, ChapterError, Twin, read, read_all
+from literate.chapter import Chapter, ChapterError, Twin, names, read, read_all
 
 PATH = Path("docs/chapters/02-apple.md")
 
@@ -50,7 +50,8 @@ def test_a_list_may_hold_paragraphs() -> None:
     ).parts
     assert isinstance(twin, Twin)
     assert twin.zh.text == "- 甲\n\n  还是甲。\n- 乙"
-    assert (twin.en.line, twin.en.size) == (6, 2)
+    assert twin.en.line == 6
+    assert twin.en.shape == {"items": 2, "rows": 0, "paragraphs": 3}
 
 
 @pytest.mark.parametrize(
@@ -60,11 +61,15 @@ def test_a_list_may_hold_paragraphs() -> None:
         ("第一段。\n\n第二段。\n\nOne only.\n", 3, "no English twin"),
         ("Only English here.\n", 1, "no Chinese twin"),
         ("一段。\n\nOne.\n\nTwo more.\n", 5, "no Chinese twin"),
-        ("一段。\n\n- an item\n", 3, "a list of 1 items here, a paragraph"),
+        (
+            "一段。\n\n- an item\n",
+            3,
+            "a list of 1 items, 1 paragraphs here, a paragraph",
+        ),
         (
             "- 甲\n- 乙\n\n- only one\n",
             4,
-            "a list of 1 items here, a list of 2",
+            "1 items, 1 paragraphs here, a list of 2 items",
         ),
         ("# 只有中文\n", 1, "a heading must be `中文 | English`"),
         ("```python\nx = 1\n", 1, "this fence has no end; close it with ```"),
@@ -76,10 +81,38 @@ def test_a_list_may_hold_paragraphs() -> None:
         (
             "!!! note\n\n    ```python\n    x = 1\n    ```\n",
             1,
-            "write `/// note" if False else "never tested",
+            "never tested",
         ),
         ("---\n\n    ```python\n    x = 1\n    ```\n", 3, "never tested"),
         ("- 甲\n\n  ```python\n  x = 1\n  ```\n", 3, "never tested"),
+        (
+            "```py\nassert False\n```\n",
+            1,
+            "would not be tested; write `python`",
+        ),
+        ("```Python\nassert False\n```\n", 1, "would not be tested"),
+        ("``` {.python}\nassert False\n```\n", 1, "would not be tested"),
+        ("```python notest\nassert False\n```\n", 1, "would not be tested"),
+        (
+            "```python title='attention_book/apple.py'\n```\n",
+            1,
+            "not be tested",
+        ),
+        ("<div>\n```python\nassert False\n```\n</div>\n", 1, "never tested"),
+        ("$$\n```python\nassert False\n```\n$$\n", 1, "never tested"),
+        ("<p>只有中文</p>\n", 1, "HTML has no twin"),
+        ("> 甲。\n>\n> 乙。\n\n> A.\n", 5, "1 paragraphs here"),
+        ("- 甲\n  - 乙\n\n- a\n", 4, "a list of 1 items"),
+        ("| 甲 |\n|---|\n| 乙 |\n\n| a |\n|---|\n", 5, "1 rows here"),
+        ("??? note\n\n    x\n", 1, "never tested"),
+        ("小节 | Section\n-----\n", 1, "write a heading as"),
+        ("## 甲 | A {#a}\n\n## 乙 | B {#a}\n", 3, "id is that of line 1"),
+        ("## 甲 | 乙\n", 1, "id is empty; add {#an-id}"),
+        ("/// exercise | 甲 | A\n\n///\n", 1, "a /// block is one of: note"),
+        ("/// note | 甲 | A\n\n////\n", 3, "as many / as it began with"),
+        ('![图](figures/a.svg "图 | A")\n', 1, "alternative text must be"),
+        ("![图 | A](figures/a.svg)\n", 1, "a figure's caption must be"),
+        ("![图 | A](a.svg) and text\n", 1, "a figure stands alone"),
         ("[甲]: https://example.org\n", 1, "no block holds this line"),
         ("```output\n1\n```\n", 1, "output that follows no"),
         ('```python title="apple.py"\nx = 1\n```\n', 1, "outside"),
@@ -95,7 +128,11 @@ def test_a_list_may_hold_paragraphs() -> None:
             5,
             "x is defined twice, first on line 1",
         ),
-        ("![图 | A](figures/apple/core.svg)\n", 1, "no block draws figures/"),
+        (
+            '![图 | A](figures/apple/core.svg "图 | A")\n',
+            1,
+            "no block draws figures/",
+        ),
         ('```python\nplt.figure("core")\n```\n', 1, "never shown"),
     ],
 )
@@ -125,6 +162,7 @@ def test_a_module_has_one_chapter(tmp_path: Path) -> None:
     [
         ("一行。\n\nA line.\n\n坏".encode() + b"\xff\n", ":5: not UTF-8"),
         ("\ufeff一行。\n\nA line.\n".encode(), ":1: begins with a byte order"),
+        ("一行。\n\nA line.\r\n".encode(), ":3: ends its line with CR"),
     ],
 )
 def test_a_file_that_is_not_plain_utf8_is_named(
@@ -133,3 +171,11 @@ def test_a_file_that_is_not_plain_utf8_is_named(
     (tmp_path / "02-apple.md").write_bytes(raw)
     with pytest.raises(ChapterError, match=f"02-apple.md{where}"):
         read(Path("02-apple.md"), tmp_path)
+
+
+def test_names_are_those_of_the_module() -> None:
+    first = "import os\n\n\ndef f(x):\n    y = [k for k in x]\n    return y\n"
+    second = "TABLE = {k: v for k, v in {}.items()}\nif TABLE:\n    z = 1\n"
+    assert set(names(first, PATH, 1)) == {"os", "f"}
+    assert set(names(second, PATH, 1)) == {"TABLE", "z"}
+    assert names(first, PATH, 1, imports=False) == ["f"]

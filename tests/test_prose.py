@@ -1,11 +1,12 @@
 """The check of the prose finds what it is there to find."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from literate.chapter import ROOT, Chapter
-from literate.links import dead_links
+from literate.links import dead_links, untested
 from literate.prose import forbidden, main, problems
 
 
@@ -75,6 +76,12 @@ def test_blocks_have_a_size() -> None:
         ),
         ("[甲](#pear)", "docs/chapters/02-apple.md has only #apple"),
         ("[`甲`][attention_book.apple.Pear]", "nothing is called"),
+        ("[甲]( nowhere.md 'x')", "there is no docs/chapters/nowhere.md"),
+        (
+            "<a href='nowhere.md'>甲</a>",
+            "there is no docs/chapters/nowhere.md",
+        ),
+        ("[attention_book.apple.Pear][]", "nothing is called"),
         ("[好](02-apple.md#apple)", ""),
         ("[好](https://example.org)", ""),
         ("`[好](nowhere.md)`", ""),
@@ -84,7 +91,9 @@ def test_a_dead_link_is_named(tmp_path: Path, link: str, says: str) -> None:
     page = tmp_path / "docs/chapters/02-apple.md"
     page.parent.mkdir(parents=True)
     (tmp_path / "README.md").touch()
-    page.write_text(f"# 苹果 | Apple\n\n见这里：{link}。\n\nSee here.\n")
+    page.write_text(
+        f"# 苹果 | Apple\n\n这里要说的东西，请看：{link}。\n\nSee here.\n"
+    )
     dead = dead_links(tmp_path)
     if says:
         (message,) = dead
@@ -95,6 +104,34 @@ def test_a_dead_link_is_named(tmp_path: Path, link: str, says: str) -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
-    for page in sorted((ROOT / "docs").glob("**/*.md")):
-        assert page.relative_to(ROOT / "docs").as_posix() in navigation
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    listed = re.findall(r"(?m)^ +- (?:.*: )?([\w/-]+\.md)$", text)
+    pages = (ROOT / "docs").glob("**/*.md")
+    assert sorted(listed) == sorted(
+        page.relative_to(ROOT / "docs").as_posix() for page in pages
+    )
+
+
+def test_short_strings_are_checked_too() -> None:
+    text = (
+        "## 令牌 | Token\n\n/// note | 遮蔽 | Mask\n\n///\n\n"
+        '![译码器 | D](a.svg "补丁 | P")\n'
+    )
+    chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
+    lines = [
+        message.split(":")[1] for message in problems(chapter, forbidden())
+    ]
+    assert lines == ["1", "3", "7", "7"]
+
+
+def test_code_that_no_test_runs_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "docs/index.md"
+    misnamed = tmp_path / "docs/chapters/4-x.md"
+    misnamed.parent.mkdir(parents=True)
+    (tmp_path / "README.md").touch()
+    page.write_text("```python\nassert False\n```\n")
+    misnamed.write_text("# 甲 | A\n")
+    assert [message.split(": ")[0] for message in untested(tmp_path)] == [
+        "docs/chapters/4-x.md:1",
+        "docs/index.md:1",
+    ]

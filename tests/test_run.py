@@ -193,3 +193,79 @@ def test_a_fence_in_the_output_is_fenced(book: Book) -> None:
 def test_one_is_not_true(book: Book) -> None:
     book.write(OUTPUT.format("True").replace("1 + 1", "1"))
     assert book.run().returncode == 1
+
+
+def test_a_figure_must_really_be_drawn(book: Book) -> None:
+    book.write(
+        '```python\n# plt.figure("core")\nx = 1\n```\n\n'
+        '![图 | A](figures/apple/core.svg "图 | A")\n'
+    )
+    result = book.run()
+    assert result.returncode == 1
+    assert (
+        "02-apple.md:6: no block drew figures/apple/core.svg" in result.stdout
+    )
+
+
+def test_a_figure_left_open_is_not_the_next_chapters(book: Book) -> None:
+    book.write(
+        "```python\nimport matplotlib.pyplot as plt\n\n"
+        'plt.figure("core")\nraise ValueError\n```\n\n'
+        '![图 | A](figures/apple/core.svg "图 | A")\n'
+    )
+    other = book.chapter.with_name("03-pear.md")
+    other.write_text("```python\nx = 1\n```\n")
+    assert "1 failed, 1 passed" in book.run(str(other), "-n", "0").stdout
+    assert not (book.chapter.parent / "figures").exists()
+
+
+def test_a_skip_is_no_pass(book: Book) -> None:
+    book.write(
+        "```python\nimport pytest\n\npytest.skip()\n```\n\n"
+        "```python\nx = 1\n```\n"
+    )
+    result = book.run()
+    assert result.returncode == 1
+    assert "1 failed, 1 skipped" in result.stdout
+    assert not (book.root / ".cache/ran/02-apple").exists()
+
+
+def test_outputs_of_other_lengths_are_updated_in_place(book: Book) -> None:
+    cell = "```python\nfor i in range({}):\n    print(i)\n```\n"
+    wrong = "\n```output\nno\n```\n"
+    book.write(cell.format(3) + wrong + "\n" + cell.format(0) + wrong)
+    assert book.run("--update-outputs").returncode == 0
+    assert book.chapter.read_text() == (
+        cell.format(3) + "\n```output\n0\n1\n2\n```\n\n" + cell.format(0)
+    )
+
+
+def test_an_edit_made_meanwhile_is_not_lost(book: Book) -> None:
+    book.write(
+        "```python\nfrom pathlib import Path\n\n"
+        f'chapter = Path("{book.chapter}")\n'
+        'text = chapter.read_text()\nchapter.write_text(text + "\\n---\\n")\n'
+        "print(1)\n```\n"
+    )
+    assert "changed while it ran" in book.run("--update-outputs").stdout
+    assert book.chapter.read_text().endswith("```\n\n---\n")
+
+
+def test_a_cell_meets_the_package_as_a_reader_does(book: Book) -> None:
+    title = '```python title="attention_book/apple.py"\n'
+    book.write(
+        f"{title}def peel(n: int) -> int:\n    return n\n```\n\n"
+        '```python\nassert peel("no int") == "no int"\n```\n'
+    )
+    book.tangle()
+    assert book.run().returncode == 0
+
+
+def test_a_module_that_is_not_there_yet_is_named(book: Book) -> None:
+    book.write('```python title="attention_book/apple.py"\nx = 1\n```\n')
+    result = book.run()
+    assert result.returncode == 1
+    assert (
+        "02-apple.md:1: there is no attention_book/apple.py yet"
+        in result.stdout
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from literate.chapter import CHAPTERS, PACKAGE, ROOT, read_all
-from literate.tangle import differences, main
+from literate.tangle import differences, main, write
 from tests.book import Book
 
 TITLE = '```python title="attention_book/apple.py"\n'
@@ -184,3 +184,52 @@ def test_round_trip_in_the_real_book(tmp_path: Path) -> None:
             assert expected.count(old) == 1
             expected = expected.replace(old, new)
         assert (tmp_path / CHAPTERS / path.name).read_text() == expected
+
+
+def test_a_syntax_error_is_named_where_it_stands(
+    book: Book, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    book.module.write_text(book.module.read_text().replace("n - 1", "n - ("))
+    assert book.tangle("--stitch") == 1
+    assert "attention_book/apple.py:8: '(' was never closed" in (
+        capsys.readouterr().err
+    )
+    assert book.chapter.read_text() == CHAPTER
+
+
+def test_a_stitch_killed_half_way_can_be_done_again(book: Book) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    edited = book.module.read_text().replace("n - 1", "n - 3")
+    book.module.write_text(edited)
+    book.write(CHAPTER.replace("n - 1", "n - 3"))  # written, and then the end
+    assert book.tangle("--stitch") == 0
+    assert book.tangle("--check") == 0
+
+
+def test_stitch_leaves_the_other_blocks_as_they_are(book: Book) -> None:
+    padded = CHAPTER.replace("import math", "\nimport math").replace(
+        "RED = 1\n", "RED = 1\n\n"
+    )
+    book.write(padded)
+    book.tangle()
+    book.module.write_text(book.module.read_text().replace("n - 1", "n - 3"))
+    assert book.tangle("--stitch") == 0
+    assert book.chapter.read_text() == padded.replace("n - 1", "n - 3")
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fail(self: Path, target: Path) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="no space"):
+        write(path, "new")
+    assert path.read_text() == "old"

@@ -38,6 +38,10 @@ $$
 
 See [chapter two](02-apple.md#apple) and [`Core`][attention_book.apple.Core].
 
+函数 `f[i](x)` 与 $a[i](x)$ 不是链接。
+
+Neither `f[i](x)` nor $a[i](x)$ is a link.
+
 ///
 
 ```python title="attention_book/apple.py"
@@ -79,9 +83,9 @@ def test_one_language_is_shown_the_other_hidden(
     woven = weave(chapter, edition)
     other = {"zh": "en", "en": "zh"}[edition]
     hidden = 'class="twin" data-search-exclude="true"'
-    assert woven.count(f'<section lang="{edition}" markdown="block">') == 3
+    assert woven.count(f'<section lang="{edition}" markdown="block">') == 4
     assert (
-        woven.count(f'<section lang="{other}" markdown="block" {hidden}>') == 3
+        woven.count(f'<section lang="{other}" markdown="block" {hidden}>') == 4
     )
     first = woven.index(f'<section lang="{edition}"')
     assert first < woven.index(f'<section lang="{other}"')
@@ -133,6 +137,7 @@ def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
     assert "A paragraph." in prose
     assert "一段" not in prose
     assert "[chapter two](02-apple.ipynb) and `Core`." in prose
+    assert "Neither `f[i](x)` nor $a[i](x)$ is a link." in prose
     assert book["cells"][2]["outputs"][0]["text"] == ["5\n"]
     assert "这是一段" in export(chapter, "zh")
 

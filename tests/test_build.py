@@ -1,0 +1,119 @@
+"""The gates of the site: what is wrong is not built, and the old site stays."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from literate import ran
+from literate.chapter import ROOT, read_all
+
+PARTS = ("docs", "literate", "attention_book")
+FILES = (
+    "README.md",
+    "LICENSE",
+    "LICENSE-PROSE",
+    "CITATION.cff",
+    "CHANGELOG.md",
+)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the whole book, with a site that is old."""
+    root = tmp_path_factory.mktemp("book")
+    for part in PARTS:
+        shutil.copytree(ROOT / part, root / part)
+    for file in (*FILES, "mkdocs.yml", "mkdocs.en.yml"):
+        shutil.copy(ROOT / file, root)
+    for chapter in read_all(root):  # as if its chapters had run
+        for _, figure in chapter.figures():
+            path = root / "docs/chapters" / figure
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+        ran.remember(chapter, True, root)
+    (root / "site").mkdir()
+    (root / "site/index.html").write_text("the old site")
+    return root
+
+
+def build(root: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "literate.build"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        (
+            "docs/chapters/03-by-hand.md",
+            "](02-scoring.md#why-scale)",
+            "](02-scoring.md#why-not)",
+            "docs/chapters/03-by-hand.md:",
+        ),
+        (
+            "docs/chapters/03-by-hand.md",
+            "[4, 16, 12]\n",
+            "[4, 16, 13]\n",
+            "docs/chapters/03-by-hand.md:",
+        ),
+        (
+            "attention_book/scoring.py",
+            "positions < lengths",
+            "positions <= lengths",
+            "attention_book/scoring.py:",
+        ),
+        (
+            "docs/chapters/03-by-hand.md",
+            "To keep things tidy, some",
+            "",
+            "docs/chapters/03-by-hand.md:",
+        ),
+        ("mkdocs.yml", "glossary.md", "nowhere.md", "nowhere.md"),
+        (
+            "docs/api/scoring.md",
+            "::: attention_book.scoring",
+            "::: attention_book.nothing",
+            "attention_book.nothing",
+        ),
+    ],
+    ids=["link", "output", "package", "twin", "navigation", "api"],
+)
+def test_a_fault_stops_the_build_and_keeps_the_old_site(
+    book: Path, file: str, old: str, new: str, says: str
+) -> None:
+    path = book / file
+    text = path.read_text("utf-8")
+    if not new:  # the whole English paragraph goes
+        old = next(p for p in text.split("\n\n") if p.startswith(old)) + "\n\n"
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    try:
+        result = build(book)
+    finally:
+        path.write_text(text, "utf-8")
+    assert result.returncode != 0
+    assert says in result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    assert (book / "site/index.html").read_text() == "the old site"
+
+
+def test_the_book_itself_builds_without_a_warning(book: Path) -> None:
+    result = build(book)
+    assert (result.returncode, result.stderr.strip()) == (0, "")
+    assert "the old site" not in (book / "site/index.html").read_text()
+    for edition in ("zh", "en"):
+        assert (
+            book / "site" / edition / "notebooks/02-scoring.ipynb"
+        ).exists()
+    table = (book / "site/zh/glossary/index.html").read_text("utf-8")
+    assert "<td>因果掩码</td>" in table
