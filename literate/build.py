@@ -13,7 +13,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from literate import ran
-from literate.chapter import ROOT, ChapterError, read_all
+from literate.blocks import ChapterError
+from literate.chapter import ROOT, read_all
 from literate.links import dead_links, untested
 from literate.tangle import differences
 

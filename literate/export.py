@@ -6,7 +6,8 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from literate.chapter import Block, Chapter, Twin, heading, pick
+from literate.blocks import Block, heading, pick
+from literate.chapter import Chapter, Twin
 from literate.weave import join_lines
 
 ABOUT = (

@@ -13,16 +13,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from literate import ran
-from literate.chapter import (
-    CHAPTERS,
-    Chapter,
-    ChapterError,
-    heading,
-    names,
-    pick,
-    read,
-    read_all,
-)
+from literate.blocks import ChapterError, heading, pick
+from literate.chapter import CHAPTERS, Chapter, names, read, read_all
 from literate.export import export
 from literate.prose import glossary
 from literate.weave import headings, weave

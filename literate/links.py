@@ -5,15 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from literate.chapter import (
-    CHAPTERS,
-    ROOT,
-    Chapter,
-    heading,
-    names,
-    read,
-    read_all,
-)
+from literate.blocks import heading
+from literate.chapter import CHAPTERS, ROOT, Chapter, names, read, read_all
 
 LINK = re.compile(r"""\]\(\s*([^)\s]+)(?:\s+["'][^)]*["'])?\s*\)|(?:href|src)=["']([^"']+)""")
 REFERENCE = re.compile(r"\]\[([\w.]+)\]|\[([\w.]+)\]\[\]")

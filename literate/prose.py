@@ -11,16 +11,8 @@ from pathlib import Path
 
 import autocorrect_py
 
-from literate.chapter import (
-    FIGURE,
-    HAN,
-    ROOT,
-    Block,
-    Chapter,
-    ChapterError,
-    Twin,
-    read,
-)
+from literate.blocks import FIGURE, HAN, Block, ChapterError
+from literate.chapter import ROOT, Chapter, Twin, read
 from literate.links import dead_links, pages, untested
 
 GLOSSARY = Path("docs/glossary.md")

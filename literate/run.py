@@ -28,7 +28,8 @@ from pytest_markdown_docs import _runners
 from pytest_markdown_docs.definitions import FenceTestDefinition
 
 from literate import ran
-from literate.chapter import Block, Cell, Chapter, ChapterError, names, read
+from literate.blocks import Block, ChapterError
+from literate.chapter import Cell, Chapter, names, read
 from literate.tangle import tangle, write
 
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))

@@ -18,13 +18,8 @@ from dataclasses import replace
 from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
 
-from literate.chapter import (
-    PACKAGE,
-    ROOT,
-    Chapter,
-    ChapterError,
-    read_all,
-)
+from literate.blocks import ChapterError
+from literate.chapter import PACKAGE, ROOT, Chapter, read_all
 
 GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
 HEADER = re.compile(r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n")

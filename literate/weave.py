@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from html import escape
 from itertools import groupby
 
-from literate.chapter import FIGURE, Block, Chapter, Twin, heading, names, pick
+from literate.blocks import FIGURE, Block, heading, pick
+from literate.chapter import Chapter, Twin, names
 
 HIDDEN = 'class="twin" data-search-exclude="true"'
 # Where a line break between two of these would show as a space.

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from literate.chapter import Chapter, ChapterError, Twin, names, read, read_all
+from literate.blocks import ChapterError
+from literate.chapter import Chapter, Twin, names, read, read_all
 
 PATH = Path("docs/chapters/02-apple.md")
 

@@ -1,0 +1,224 @@
+"""Part a chapter's Markdown into blocks, and say what is wrong with any of them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(dollarmath_plugin)
+KINDS = {
+    "blockquote_open": "quote",
+    "bullet_list_open": "list",
+    "fence": "code",
+    "front_matter": "meta",
+    "heading_open": "heading",
+    "hr": "rule",
+    "html_block": "html",
+    "math_block": "math",
+    "math_block_label": "math",
+    "ordered_list_open": "list",
+    "table_open": "table",
+}
+ADMONITIONS = "note tip warning danger details"
+PYTHON = re.compile(r'python( title="[^"]+")?')
+FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
+FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
+HAN = re.compile(r"[㐀-鿿豈-﫿]")
+WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
+# What says nothing about the language of a block: code, formulas, targets, tags.
+NOT_PROSE = re.compile(
+    r"`+[^`]*`+|\$[^$]+\$|\]\([^)]*\)|\]\[[^\]]*\]|<[^>]+>|https?://\S+|\{[^}]*\}"
+)
+
+
+class ChapterError(ValueError):
+    """Something in a chapter is wrong; the message begins with file:line."""
+
+    def __init__(self, path: Path, line: int, message: str) -> None:
+        super().__init__(f"{path.as_posix()}:{line}: {message}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: what it is, its source text and the line it begins on."""
+
+    kind: str
+    text: str
+    line: int
+    info: str = ""
+
+    @property
+    def body(self) -> str:
+        """The lines between the fences of a code block."""
+        return "".join(line + "\n" for line in self.text.split("\n")[1:-1])
+
+    @property
+    def title(self) -> str:
+        """The `title="…"` of a code block, or nothing."""
+        found = re.search(r'title="([^"]*)"', self.info)
+        return found[1] if found else ""
+
+    @property
+    def language(self) -> str:
+        """`zh`, `en`, or nothing where the block stands for both."""
+        if self.kind not in ("paragraph", "list", "table", "quote"):
+            return ""
+        prose = NOT_PROSE.sub(" ", self.text)
+        han, words = len(HAN.findall(prose)), len(WORD.findall(prose))
+        return "zh" if han > words else "en" if words else ""
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """How many items, rows and paragraphs it holds: the same as its twin."""
+        inside = [token.type for token in PARSER.parse(self.text)]
+        parts = {"list_item": "items", "tr": "rows", "paragraph": "paragraphs"}
+        return {name: inside.count(f"{part}_open") for part, name in parts.items()}
+
+
+def pick(text: str, edition: str) -> str:
+    """One side of `中文 | English`; a text without a bar stays as it is."""
+    zh, bar, en = text.partition(" | ")
+    return (zh if edition == "zh" else en).strip() if bar else text
+
+
+def heading(block: Block) -> tuple[str, str, str]:
+    """The Chinese and English text of a heading, and its ASCII id.
+
+    The id is the one given as `{#id}`, or made from the English side.
+    """
+    text, given = re.fullmatch(  # type: ignore[union-attr]
+        r"#+ +(.*?)(?:\s*\{#([\w-]+)\})?\s*", block.text
+    ).groups()
+    zh, en = pick(text, "zh"), pick(text, "en")
+    plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
+    return zh, en, given or plain.strip("-")
+
+
+def split(path: Path, text: str) -> Iterator[Block]:
+    """The blocks of a text in order.
+
+    Raises:
+        ChapterError: A block is not as it should be, or a line is in none.
+    """
+    lines = text.split("\n")
+    opened: list[Block] = []
+    reached = 0
+    tokens = PARSER.parse(text)
+    items = {t.map[0] for t in tokens if t.type == "list_item_open" and t.level == 1 and t.map}
+    for token in tokens:
+        if token.map is None or token.nesting < 0:
+            continue
+        start, end = token.map
+        if token.type == "code_block" or (token.type == "fence" and token.level):
+            raise ChapterError(path, start + 1, f"indented code is never tested; {FLUSH}")
+        if token.level:
+            continue
+        while not lines[end - 1].strip():
+            end -= 1
+        source = "\n".join(lines[start:end])
+        block = Block(_kind(token, lines[start]), source, start + 1, token.info.strip())
+        fault = _unread(lines, reached, start) or (block.line, _fault(block, token, opened))
+        if fault[1]:
+            raise ChapterError(path, *fault)
+        reached = end
+        yield from _by_language(block, items) if block.kind == "list" else [block]
+    if lost := _unread(lines, reached, len(lines)):
+        raise ChapterError(path, *lost)
+    if opened:
+        raise ChapterError(path, opened[-1].line, "this /// block has no end; close it with ///")
+
+
+def _fault(block: Block, token: Token, opened: list[Block]) -> str:
+    """What is wrong with a block, and what to do; or nothing."""
+    text, kind = block.text, block.kind
+    last = text.split("\n")[-1]
+    if kind == "code":
+        if text == last or not re.fullmatch(f"{re.escape(token.markup)}+[ \\t]*", last):
+            return f"this fence has no end; close it with {token.markup} at the left margin"
+        if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
+            return f'`{block.info}` would not be tested; write `python` or `python title="…"`'
+        return ""
+    if text.startswith(("!!! ", "??? ", "???+ ", "=== ")):
+        return f"what stands under this is never tested; {FLUSH}"
+    if text.startswith("$$") and kind != "math":
+        return "this formula has no end; close it with $$"
+    if kind in ("html", "math") and re.search(r"(?m)^\s*(`{3}|~{3})", text):
+        return f"code in here is never tested; {FLUSH}"
+    if kind == "html" and HAN.search(re.sub(r"<[^>]*>", "", text)):
+        return "HTML has no twin; write it as Markdown"
+    if kind == "heading" and not re.match(r"#{1,6} +\S", text):
+        return "write a heading as `## 中文 | English`"
+    if kind == "figure" and not FIGURE.fullmatch(text):
+        return 'a figure stands alone: `![…](path "…")`'
+    if text.startswith("///") and text != last:
+        return "leave a blank line before and after ///"
+    for what, short in _short_strings(block):
+        zh, _, en = short.partition(" | ")
+        if not (zh.strip() and en.strip()):
+            return f"{what} must be `中文 | English`, got `{short}`"
+    return _unbalanced(block, opened)
+
+
+def _unbalanced(block: Block, opened: list[Block]) -> str:
+    """Keep count of the /// blocks that are open."""
+    if block.kind == "open":
+        if block.text.split()[1] not in ADMONITIONS.split():
+            return f"a /// block is one of: {ADMONITIONS}"
+        opened.append(block)
+    elif block.kind == "close":
+        if not opened:
+            return "this /// closes nothing"
+        if opened.pop().text.split()[0] != block.text.rstrip():
+            return "close a block with as many / as it began with"
+    return ""
+
+
+def _short_strings(block: Block) -> Iterator[tuple[str, str]]:
+    """Each short string of a block that must be `中文 | English`."""
+    if block.kind == "heading":
+        yield "a heading", block.text.lstrip("# ")
+    elif block.kind == "open":
+        yield "the title of a /// block", block.text.partition(" | ")[2]
+    elif found := FIGURE.fullmatch(block.text):
+        yield "a figure's alternative text", found[1]
+        yield "a figure's caption", found[3] or ""
+
+
+def _unread(lines: list[str], start: int, end: int) -> tuple[int, str] | None:
+    """Nothing may be lost between two blocks, such as a link's definition."""
+    for number, line in enumerate(lines[start:end], start + 1):
+        if line.strip():
+            return number, "no block holds this line; write a link's target with the link"
+    return None
+
+
+def _by_language(block: Block, items: set[int]) -> Iterator[Block]:
+    """Part a list where its items change language: Markdown takes both for one list."""
+    lines = block.text.split("\n")
+    starts = [i for i in range(len(lines)) if block.line - 1 + i in items]
+    at = [i for i in starts if i == 0 or not lines[i - 1].strip()]
+    whole = [
+        replace(block, text="\n".join(lines[a:b]).rstrip(), line=block.line + a)
+        for a, b in pairwise([*at, len(lines)])
+    ]
+    for _, group in groupby(whole, lambda item: item.language):
+        same = list(group)
+        last = same[-1].line - same[0].line + same[-1].text.count("\n") + 1
+        first = same[0].line - block.line
+        yield replace(same[0], text="\n".join(lines[first : first + last]))
+
+
+def _kind(token: Token, line: str) -> str:
+    if token.type != "paragraph_open":
+        return KINDS[token.type]
+    if line.startswith("!["):
+        return "figure"
+    if line.startswith("///"):
+        return "open" if line.strip("/ ") else "close"
+    return "directive" if line.startswith(":::") else "paragraph"
