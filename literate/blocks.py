@@ -92,12 +92,11 @@ def heading(block: Block) -> tuple[str, str, str]:
 
     The id is the one given as `{#id}`, or made from the English side.
     """
-    text, given = re.fullmatch(  # type: ignore[union-attr]
-        r"#+ +(.*?)(?:\s*\{#([\w-]+)\})?\s*", block.text
-    ).groups()
+    given = re.search(r"\s*\{#([\w-]+)\}\s*$", block.text)
+    text = block.text[: given.start() if given else None].lstrip("# ")
     zh, en = pick(text, "zh"), pick(text, "en")
     plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
-    return zh, en, given or plain.strip("-")
+    return zh, en, given[1] if given else plain.strip("-")
 
 
 def split(path: Path, text: str) -> Iterator[Block]:

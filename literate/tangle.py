@@ -46,6 +46,14 @@ def _parse(text: str) -> tuple[str, str]:
     return (header[2], text[header.end() :].rstrip("\n")) if header else ("", text.rstrip("\n"))
 
 
+def _module(root: Path, name: str) -> str:
+    """The text of a module, or nothing where it is not there yet."""
+    try:
+        return (root / name).read_text("utf-8") if (root / name).exists() else ""
+    except UnicodeDecodeError:
+        raise ChapterError(Path(name), 1, "not UTF-8; save the file as UTF-8") from None
+
+
 def edited(text: str) -> bool:
     """Whether a module was changed since it was tangled."""
     digest, body = _parse(text)
@@ -128,7 +136,7 @@ def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
     made = {chapter.module: chapter for chapter in chapters if chapter.titled}
     for name, chapter in made.items():
         path, want = root / name, tangle(chapter)
-        have = path.read_text("utf-8") if path.exists() else ""
+        have = _module(root, name)
         if have == want:
             continue
         pairs = zip(have.split("\n"), want.split("\n"), strict=False)
@@ -212,7 +220,7 @@ def _update(chapters: list[Chapter], root: Path, stitching: bool, force: bool) -
         if not chapter.titled:
             continue
         path = root / chapter.module
-        text = path.read_text("utf-8") if path.exists() else ""
+        text = _module(root, chapter.module)
         done = _parse(text)[1] == _parse(tangle(chapter))[1]
         if stitching and edited(text) and not done:
             changed = replace(chapter, text=stitch(chapter, text))

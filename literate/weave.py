@@ -8,7 +8,6 @@ the search.
 import re
 from collections.abc import Iterator
 from html import escape
-from itertools import groupby
 
 from literate.blocks import FIGURE, Block, heading, pick
 from literate.chapter import Chapter, Twin, names
@@ -20,24 +19,12 @@ WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"
 
 def weave(chapter: Chapter, edition: str) -> str:
     """The chapter as Material for MkDocs reads it, for edition `zh` or `en`."""
-    parts: list[str] = []
-    for kind, group in groupby(chapter.parts, _kind):
-        if kind == "twin list":  # items parted by blank lines stay one list
-            twins = [part for part in group if isinstance(part, Twin)]
-            pairs = [
-                (
-                    "\n\n".join(t.zh.text for t in twins),
-                    "\n\n".join(t.en.text for t in twins),
-                )
-            ]
-        elif kind.startswith("twin"):
-            pairs = [(t.zh.text, t.en.text) for t in group if isinstance(t, Twin)]
-        else:
-            parts += [
-                _shared(chapter, block, edition) for block in group if isinstance(block, Block)
-            ]
-            continue
-        parts += [_twins(zh, en, edition) for zh, en in pairs]
+    parts = [
+        _twins(part.zh.text, part.en.text, edition)
+        if isinstance(part, Twin)
+        else _shared(chapter, part, edition)
+        for part in chapter.parts
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -54,10 +41,6 @@ def headings(chapter: Chapter) -> Iterator[tuple[Block, str]]:
             above = heading(block)[2]
         elif block.title:
             yield block, above
-
-
-def _kind(part: Block | Twin) -> str:
-    return f"twin {part.zh.kind}" if isinstance(part, Twin) else part.kind
 
 
 def _twins(zh: str, en: str, edition: str) -> str:

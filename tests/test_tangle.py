@@ -233,3 +233,14 @@ def test_a_write_that_fails_leaves_the_old_file(
     with pytest.raises(OSError, match="no space"):
         write(path, "new")
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("option", ["--check", "--stitch", "--force"])
+def test_a_module_that_is_not_utf8_is_named(
+    book: Book, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    book.write(CHAPTER)
+    book.tangle()
+    book.module.write_bytes(b"x = '\xff'\n")
+    assert book.tangle(option) == 1
+    assert "attention_book/apple.py:1: not UTF-8" in capsys.readouterr().err

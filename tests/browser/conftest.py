@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    sync_playwright,
+)
 
 from literate.chapter import ROOT
 
@@ -72,18 +79,18 @@ class Visitor:
         page.on("request", self.request)
         page.on("response", self.response)
 
-    def console(self, message: object) -> None:
-        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
-            self.faults.append(f"console: {message.text}")  # type: ignore[attr-defined]
+    def console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(f"console: {message.text}")
 
-    def request(self, request: object) -> None:
-        url: str = request.url  # type: ignore[attr-defined]
+    def request(self, request: Request) -> None:
+        url = request.url
         if not url.startswith((self.site, "data:", "blob:")):
             self.faults.append(f"asked another host: {url}")
 
-    def response(self, response: object) -> None:
-        if response.status >= 400:  # type: ignore[attr-defined]
-            self.faults.append(f"{response.status}: {response.url}")  # type: ignore[attr-defined]
+    def response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.faults.append(f"{response.status}: {response.url}")
 
     def open(self, path: str) -> Page:
         self.page.goto(self.site + path)
