@@ -46,13 +46,6 @@ def same(want: str, got: str) -> bool:
     return doctest.OutputChecker().check_output(want, got, rules)
 
 
-def close_figures() -> None:
-    """A figure left open would be saved under the name of the next chapter."""
-    pyplot: Any = sys.modules.get("matplotlib.pyplot")
-    if pyplot:
-        pyplot.close("all")
-
-
 @contextlib.contextmanager
 def unchecked() -> Iterator[None]:
     """Switch the tests' checking of shapes off: a cell meets the package as a reader does."""
@@ -68,7 +61,9 @@ def clean_slate(root: Path) -> None:
     """Undo what the chapter before may have set, as if each had its own process."""
     os.chdir(root)
     random.seed()
-    close_figures()
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    if pyplot:  # a figure left open would be saved under the next chapter's name
+        pyplot.close("all")
     torch: Any = sys.modules.get("torch")
     if torch:
         torch.seed()  # a chapter that forgets its seed shall fail here, not at the reader's
@@ -142,7 +137,6 @@ class Session:
             raise
         except BaseException as error:  # SystemExit and a skip are no pass either
             ran.remember(self.chapter, False, self.root)
-            close_figures()
             return error
         return None
 

@@ -269,3 +269,24 @@ def test_a_module_that_is_not_there_yet_is_named(book: Book) -> None:
         "02-apple.md:1: there is no attention_book/apple.py yet"
         in result.stdout
     )
+
+
+def test_dots_that_are_printed_are_no_wildcard(book: Book) -> None:
+    cell = '```python\nprint("#... x")\n```\n\n```output\n{}\n```\n'
+    book.write(cell.format("#... x"))
+    assert book.run().returncode == 0
+    book.write(cell.format("#..."))
+    assert book.run().returncode == 1
+
+
+def test_a_missing_figure_makes_a_chapter_stale(book: Book) -> None:
+    book.write(
+        "```python\nimport matplotlib.pyplot as plt\n\n"
+        'plt.figure("core")\n```\n\n'
+        '![图 | A](figures/apple/core.svg "图 | A")\n'
+    )
+    book.run()
+    (chapter,) = read_all(book.root)
+    assert fresh(chapter, book.root)
+    (book.chapter.parent / "figures/apple/core.svg").unlink()
+    assert not fresh(chapter, book.root)
