@@ -1,7 +1,9 @@
-# Made from docs/chapters/01-pooling.md (3fc83a838b37). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/01-pooling.md (a223356afb42). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from attention_book.scoring import check_inputs, check_width
 
 
 def gaussian_pooling(
@@ -26,8 +28,15 @@ def gaussian_pooling(
     Returns:
         The averages, one row for each query, and the weights.
 
+    Raises:
+        ValueError: Shapes that do not fit, a bandwidth that is not positive.
+
     Source: Nadaraya (1964); Watson (1964).
     """
+    check_inputs(query, key, value)
+    check_width("key", key, query.shape[-1])
+    if not bandwidth > 0:
+        raise ValueError(f"bandwidth must be positive, got {bandwidth}")
     distance = query.unsqueeze(-2) - key.unsqueeze(
         -3
     )  # (.., queries, keys, d)

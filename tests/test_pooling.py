@@ -71,4 +71,28 @@ def test_the_bandwidth_is_learnt_and_stays_positive() -> None:
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, math.nan])
 def test_a_bandwidth_that_is_not_positive_is_named(bandwidth: float) -> None:
     with pytest.raises(ValueError, match="bandwidth must be positive, got"):
+        gaussian_pooling(*inputs(), bandwidth)
+    with pytest.raises(ValueError, match="bandwidth must be positive, got"):
         GaussianPooling(bandwidth)
+
+
+def test_an_infinite_bandwidth_is_the_mean() -> None:
+    query, key, value = inputs()
+    output, _ = gaussian_pooling(query, key, value, math.inf)
+    torch.testing.assert_close(output, value.mean(dim=0).expand(QUERIES, -1))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (((5, 2), (7, 2), (6, 3)), "key and value must agree in all but"),
+        (((5, 2), (7, 3), (7, 3)), "key must be 2 wide, got 3"),
+        (((4, 5, 2), (7, 2), (7, 3)), "must agree in batch and heads, got"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named(
+    shapes: tuple[tuple[int, ...], ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        gaussian_pooling(*(torch.zeros(shape) for shape in shapes))
