@@ -1,4 +1,4 @@
-# Made from docs/chapters/01-pooling.md (a223356afb42). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/01-pooling.md (4f32818d425f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -37,10 +37,8 @@ def gaussian_pooling(
     check_width("key", key, query.shape[-1])
     if not bandwidth > 0:
         raise ValueError(f"bandwidth must be positive, got {bandwidth}")
-    distance = query.unsqueeze(-2) - key.unsqueeze(
-        -3
-    )  # (.., queries, keys, d)
-    scores = -distance.square().sum(dim=-1) / (2 * bandwidth**2)
+    offset = query.unsqueeze(-2) - key.unsqueeze(-3)  # (.., queries, keys, d)
+    scores = -(offset / bandwidth).square().sum(dim=-1) / 2
     weights = scores.softmax(dim=-1)
     return weights @ value, weights
 
