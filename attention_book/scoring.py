@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (97f402d77155). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (8dd60a8b6ae4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -7,8 +7,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 
-def check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise ValueError unless the batches agree and each key has a value."""
+def check_inputs(
+    query: Tensor, key: Tensor, value: Tensor, *, grouped: bool = False
+) -> None:
+    """Raise ValueError unless the batches agree and each key has a value.
+
+    Where heads are grouped, one head of keys may serve several of queries.
+    """
     for name, x in ("query", query), ("key", key), ("value", value):
         if x.ndim < 2 or not x.is_floating_point():
             raise ValueError(
@@ -20,7 +25,11 @@ def check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
             "key and value must agree in all but width, got "
             f"key {tuple(key.shape)} and value {tuple(value.shape)}"
         )
-    if query.shape[:-2] != key.shape[:-2]:
+    shared = key.shape[-3] if grouped and key.ndim > 2 else 0
+    agree = query.shape[:-2] == key.shape[:-2]
+    if shared and query.ndim == key.ndim and query.shape[-3] % shared == 0:
+        agree = query.shape[:-3] == key.shape[:-3]
+    if not agree:
         raise ValueError(
             "query and key must agree in batch and heads, got "
             f"query {tuple(query.shape)} and key {tuple(key.shape)}"
@@ -248,25 +257,47 @@ def scaled_dot_product_attention(
     return dot_product_attention(query * scale, key, value, mask)
 
 
+def join_causal(
+    mask: Tensor | None,
+    is_causal: bool,
+    queries: int,
+    keys: int,
+    device: torch.device,
+) -> tuple[Tensor | None, bool]:
+    """Join a mask with causality, as one mask or as a flag where it will do.
+
+    The flag does with as many queries as keys and no mask besides. A single
+    query stands at the last key and sees everything: nothing to hide.
+    """
+    if not is_causal or queries == 1:
+        return mask, False
+    if mask is None and queries == keys:
+        return None, True
+    causal = causal_mask(queries, keys, device=device)
+    return (causal if mask is None else mask & causal), False
+
+
 def fused_attention(
     query: Float[Tensor, "*batch queries d_k"],
-    key: Float[Tensor, "*batch keys d_k"],
-    value: Float[Tensor, "*batch keys d_v"],
+    key: Float[Tensor, "*groups keys d_k"],
+    value: Float[Tensor, "*groups keys d_v"],
     mask: Bool[Tensor, "..."] | None = None,
     *,
     is_causal: bool = False,
+    dropout: float = 0.0,
 ) -> Float[Tensor, "*batch queries d_v"]:
     """Scaled dot-product attention without the matrix of scores.
 
-    Equal to scaled_dot_product_attention within rounding, in less time and
-    memory: PyTorch fuses it where d_v = d_k, with up to two batch axes.
+    PyTorch fuses it where d_v = d_k, with up to two batch axes.
 
     Args:
         query: What is looked for.
-        key: What is offered.
+        key: What is offered. Where there are fewer heads of keys, each
+            serves as many of queries, one after another.
         value: What is given, one row for each key.
         mask: True = may attend; broadcasts to (*batch, queries, keys).
         is_causal: Hide the future too, as causal_mask does.
+        dropout: Share of the weights to drop; not fused on the CPU.
 
     Returns:
         The output, one row for each query.
@@ -276,20 +307,18 @@ def fused_attention(
 
     Source: Dao et al. (2022), §3.1, algorithm 1.
     """
-    check_inputs(query, key, value)
+    check_inputs(query, key, value, grouped=True)
     check_width("key", key, query.shape[-1])
     *batch, queries, _ = query.shape
     keys = key.shape[-2]
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], keys))
         mask = mask[None] if mask.ndim == 1 else mask
-    is_causal = is_causal and queries > 1  # the last query sees every key
-    if is_causal and (mask is not None or queries != keys):
-        causal = causal_mask(queries, keys, device=query.device)
-        mask, is_causal = causal if mask is None else mask & causal, False
+    mask, is_causal = join_causal(mask, is_causal, queries, keys, query.device)
     four_axes = (None,) * (2 - len(batch))  # as the fused kernels want them
     q, k, v = query[four_axes], key[four_axes], value[four_axes]
+    grouped = q.shape[1] != k.shape[1]
     output = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, is_causal=is_causal
+        q, k, v, mask, dropout, is_causal, enable_gqa=grouped
     )
     return output.reshape(*batch, queries, value.shape[-1])

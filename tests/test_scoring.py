@@ -373,12 +373,58 @@ def test_no_mask_is_built_where_none_is_needed(
 ) -> None:
     seen: dict[str, object] = {}
 
-    def spy(query: Tensor, *_: Tensor, **options: object) -> Tensor:
-        seen.update(options)
-        return query
+    def spy(*args: object, **options: object) -> object:
+        seen.update(
+            zip(("attn_mask", "dropout", "is_causal"), args[3:], strict=False)
+        )
+        return args[0]
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
     x = torch.randn(BATCH, HEADS, KEYS, D_K)
     fused_attention(x[:, :, :queries], x, x, is_causal=True)
     assert (seen["attn_mask"] is None) == (is_causal is not None)
     assert seen["is_causal"] == bool(is_causal)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_one_head_of_keys_may_serve_several_of_queries(
+    groups: int, kind: str
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    q = torch.randn(BATCH, 6, QUERIES, D_K, generator=generator)
+    k, v = torch.randn(2, BATCH, groups, KEYS, D_K, generator=generator)
+    mask = some_mask(kind)
+    if mask is not None and mask.ndim == 4:
+        mask = mask[:, :1]
+    output = fused_attention(q, k, v, mask)
+    for head in range(6):
+        theirs = head * groups // 6
+        expected, _ = scaled_dot_product_attention(
+            q[:, head],
+            k[:, theirs],
+            v[:, theirs],
+            mask[:, 0] if mask is not None and mask.ndim == 4 else mask,
+        )
+        torch.testing.assert_close(output[:, head], expected)
+
+
+@pytest.mark.parametrize("heads", [0, 4, 12])
+@pytest.mark.usefixtures("unchecked")
+def test_heads_that_can_not_be_grouped_are_named(heads: int) -> None:
+    q, k = torch.zeros(BATCH, 6, 5, 3), torch.zeros(BATCH, heads, 5, 3)
+    with pytest.raises(ValueError, match="query and key must agree in batch"):
+        fused_attention(q, k, k)
+
+
+def test_dropout_drops_weights_and_keeps_their_mean() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, 1, 64, 8)
+    value = torch.eye(64)[None, None]  # the output is the weights themselves
+    kept = fused_attention(x, x, value)
+    dropped = fused_attention(x, x, value, dropout=0.25)
+    zero = (dropped == 0).float().mean().item()
+    assert 0.2 < zero < 0.3
+    torch.testing.assert_close(
+        dropped, torch.where(dropped == 0, 0.0, kept / 0.75)
+    )
