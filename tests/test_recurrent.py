@@ -1,0 +1,166 @@
+"""attention_book.recurrent against PyTorch's cells and plain loops."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_book.recurrent import (
+    AttentiveSeq2Seq,
+    RecurrentEncoder,
+    Seq2Seq,
+    translate_greedily,
+)
+
+BATCH, SOURCE, TARGET, D = 3, 7, 5, 6
+N_SOURCE, N_TARGET = 13, 11
+LENGTHS = torch.tensor([7, 2, 4])
+KINDS = [Seq2Seq, AttentiveSeq2Seq]
+
+
+def a_model(kind: type[Seq2Seq]) -> Seq2Seq:
+    torch.manual_seed(0)
+    return kind(n_source=N_SOURCE, n_target=N_TARGET, d_model=D)
+
+
+def words() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    return (
+        torch.randint(N_SOURCE, (BATCH, SOURCE), generator=generator),
+        torch.randint(N_TARGET, (BATCH, TARGET), generator=generator),
+    )
+
+
+def cell(gru: torch.nn.GRU, x: Tensor, h: Tensor, end: str = "") -> Tensor:
+    """One step of a GRU, from its equations."""
+
+    def gates(x: Tensor, kind: str) -> tuple[Tensor, ...]:
+        weight = getattr(gru, f"weight_{kind}_l0{end}")
+        return F.linear(x, weight, getattr(gru, f"bias_{kind}_l0{end}")).chunk(
+            3, dim=-1
+        )
+
+    (r_x, z_x, n_x), (r_h, z_h, n_h) = gates(x, "ih"), gates(h, "hh")
+    z, r = torch.sigmoid(z_x + z_h), torch.sigmoid(r_x + r_h)
+    return (1 - z) * torch.tanh(n_x + r * n_h) + z * h
+
+
+def test_the_encoder_reads_each_sentence_from_both_ends() -> None:
+    encoder = a_model(Seq2Seq).encoder
+    source, _ = words()
+    memory = encoder(source, LENGTHS)
+    for b, n in enumerate(LENGTHS.tolist()):
+        x = encoder.embed(source[b, :n])
+        forward, backward = [torch.zeros(D // 2)], [torch.zeros(D // 2)]
+        for t in range(n):
+            forward.append(cell(encoder.gru, x[t], forward[-1]))
+            backward.append(
+                cell(encoder.gru, x[n - 1 - t], backward[-1], "_reverse")
+            )
+        states = torch.cat(
+            [torch.stack(forward[1:]), torch.stack(backward[:0:-1])], dim=-1
+        )
+        torch.testing.assert_close(memory.states[b, :n], states)
+        assert (memory.states[b, n:] == 0).all()
+        code = torch.cat([forward[-1], backward[-1]])
+        torch.testing.assert_close(memory.code[b], code)
+        assert memory.mask[b, 0].tolist() == [j < n for j in range(SOURCE)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_are_the_equations_word_by_word(kind: type[Seq2Seq]) -> None:
+    model = a_model(kind)
+    source, target = words()
+    logits = model(source, LENGTHS, target)
+    memory = model.encoder(source, LENGTHS)
+    for b, n in enumerate(LENGTHS.tolist()):
+        state = memory.code[b]
+        for i in range(TARGET):
+            state = cell(model.decoder, model.embed(target[b, i]), state)
+            code = memory.code[b]
+            if isinstance(model, AttentiveSeq2Seq):
+                net, h = model.attention, memory.states[b, :n]
+                scores = [
+                    net.score(
+                        torch.tanh(
+                            net.project_query(state) + net.project_key(h[j])
+                        )
+                    ).item()
+                    for j in range(n)
+                ]
+                total = sum(map(math.exp, scores))
+                code = torch.stack(
+                    [
+                        math.exp(score) / total * h[j]
+                        for j, score in enumerate(scores)
+                    ]
+                ).sum(dim=0)
+            expected = model.output(torch.cat([state, code]))
+            torch.testing.assert_close(
+                logits[b, i], expected, atol=1e-5, rtol=1e-5
+            )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_changes_nothing_and_gets_no_gradient(
+    kind: type[Seq2Seq],
+) -> None:
+    model = a_model(kind)
+    source, target = words()
+    longer = F.pad(source, (0, 4), value=9)
+    torch.testing.assert_close(
+        model(longer, LENGTHS, target), model(source, LENGTHS, target)
+    )
+    only = F.pad(torch.zeros(BATCH, 1, dtype=torch.long), (0, 4), value=12)
+    model(only, torch.ones(BATCH, dtype=torch.long), target).sum().backward()
+    gradient = model.encoder.embed.weight.grad
+    assert gradient is not None
+    assert (gradient[12] == 0).all()
+    assert (gradient[0] != 0).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_greedy_equals_reading_everything_again(kind: type[Seq2Seq]) -> None:
+    model = a_model(kind)
+    source, _ = words()
+    start, end, most = 1, 2, 9
+    with torch.no_grad():
+        model.output.bias[end] += 0.3  # so that some end and some do not
+    written = translate_greedily(
+        model, source, LENGTHS, start=start, end=end, max_words=most
+    )
+    lengths = []
+    for b in range(BATCH):
+        target = [start]
+        while len(target) <= most and target[1:].count(end) == 0:
+            logits = model(
+                source[b : b + 1], LENGTHS[b : b + 1], torch.tensor([target])
+            )
+            target.append(int(logits[0, -1].argmax()))
+        lengths.append(len(target) - 1)
+        padded = target[1:] + [end] * (written.shape[1] - lengths[-1])
+        assert written[b].tolist() == padded
+    assert written.shape[1] == max(lengths)
+
+
+def test_no_words_are_written_where_none_are_asked_for() -> None:
+    source, _ = words()
+    written = translate_greedily(
+        a_model(Seq2Seq), source, LENGTHS, start=1, end=2, max_words=0
+    )
+    assert written.shape == (BATCH, 0)
+
+
+def test_an_odd_width_is_named() -> None:
+    with pytest.raises(ValueError, match="d_model must be even, got 7"):
+        RecurrentEncoder(n_words=3, d_model=7)
+
+
+@pytest.mark.parametrize("lengths", [[7, 0, 4], [7, 8, 4], [7, 2]])
+@pytest.mark.usefixtures("unchecked")
+def test_lengths_that_do_not_fit_are_named(lengths: list[int]) -> None:
+    source, _ = words()
+    with pytest.raises(ValueError, match="lengths must be 3 numbers from 1"):
+        a_model(Seq2Seq).encoder(source, torch.tensor(lengths))
