@@ -1,7 +1,13 @@
-# Made from docs/chapters/00-preface.md (65671d190ebe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (23f42ab68286). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
+from attention_book.multi_head import (
+    KeyValueCache,
+    MultiHeadAttention,
+    attention_weights,
+)
 from attention_book.pooling import GaussianPooling, gaussian_pooling
+from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
 from attention_book.scoring import (
     AdditiveAttention,
     attend,
@@ -17,8 +23,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdditiveAttention",
+    "AttentiveSeq2Seq",
     "GaussianPooling",
+    "KeyValueCache",
+    "MultiHeadAttention",
+    "Seq2Seq",
     "attend",
+    "attention_weights",
     "causal_mask",
     "dot_product_attention",
     "fused_attention",

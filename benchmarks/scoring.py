@@ -4,8 +4,6 @@ Prints milliseconds and ratios for the machine it runs on. The chapter "Scoring
 functions" quotes the ratios.
 """
 
-import platform
-
 import torch
 import torch.nn.functional as F
 
@@ -17,7 +15,7 @@ from attention_book import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from benchmarks.sidebyside import report, side_by_side
+from benchmarks.sidebyside import introduce, report, side_by_side
 
 
 def scores(n: int, d: int) -> None:
@@ -58,10 +56,7 @@ def padded(n: int) -> None:
 
 @torch.no_grad()
 def main() -> None:
-    cpu = platform.processor() or platform.machine()
-    print(
-        f"torch {torch.__version__}, {torch.get_num_threads()} threads, {cpu}"
-    )
+    introduce()
     torch.manual_seed(0)
     scores(256, 64)
     for n in (128, 512, 2048, 4096):

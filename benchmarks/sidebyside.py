@@ -1,8 +1,19 @@
 """Time two or more ways of doing the same, in turn, and compare them."""
 
+import platform
 import statistics
 import time
 from collections.abc import Callable
+
+import torch
+
+
+def introduce() -> None:
+    """Print what is measured on."""
+    cpu = platform.processor() or platform.machine()
+    print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, {cpu}"
+    )
 
 
 def side_by_side(

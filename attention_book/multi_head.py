@@ -1,0 +1,192 @@
+# Made from docs/chapters/05-multi-head.md (bfd699c52295). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attention_book.scoring import check_width, fused_attention
+
+
+def split_heads(
+    x: Float[Tensor, "*batch words width"], n_heads: int
+) -> Float[Tensor, "*batch {n_heads} words d_k"]:
+    """Cut each word's vector into heads, and move these before the words."""
+    d_k = x.shape[-1] // n_heads
+    return x.view(*x.shape[:-1], n_heads, d_k).transpose(-3, -2)
+
+
+def join_heads(
+    x: Float[Tensor, "*batch heads words d_k"],
+) -> Float[Tensor, "*batch words width"]:
+    """Undo split_heads."""
+    return x.transpose(-3, -2).flatten(-2)
+
+
+def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
+    """Raise ValueError unless the heads divide the width, and one another."""
+    if n_heads < 1 or d_model % n_heads:
+        raise ValueError(
+            f"n_heads must divide d_model = {d_model}, got {n_heads}"
+        )
+    if n_kv_heads < 1 or n_heads % n_kv_heads:
+        raise ValueError(
+            f"n_kv_heads must divide n_heads = {n_heads}, got {n_kv_heads}"
+        )
+
+
+class KeyValue(NamedTuple):
+    """Keys and values of all heads, ready to be attended to."""
+
+    key: Tensor  # (*batch, n_kv_heads, keys, d_k)
+    value: Tensor  # (*batch, n_kv_heads, keys, d_k)
+
+
+class HeadProjections(nn.Module):
+    """The matrices of all heads; takes what MultiHeadAttention takes."""
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        check_heads(d_model, n_heads, n_kv_heads)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {dropout}")
+        self.d_model, self.n_heads = d_model, n_heads
+        self.n_kv_heads, self.d_k = n_kv_heads, d_model // n_heads
+        d_kv = n_kv_heads * self.d_k
+        self.project_query = nn.Linear(d_model, d_model, bias=bias)
+        self.project_key_value = nn.Linear(d_model, 2 * d_kv, bias=bias)
+        self.project_out = nn.Linear(d_model, d_model, bias=bias)
+        self.dropout = dropout
+
+    def queries(self, x: Tensor, start: int = 0) -> Tensor:
+        """Queries of all heads; start is the place of the first row."""
+        check_width("x", x, self.d_model)
+        return split_heads(self.project_query(x), self.n_heads)
+
+    def keys_and_values(self, memory: Tensor, start: int = 0) -> KeyValue:
+        """Keys and values of all heads; start as in queries."""
+        check_width("memory", memory, self.d_model)
+        both = self.project_key_value(memory).chunk(2, dim=-1)
+        return KeyValue(*(split_heads(x, self.n_kv_heads) for x in both))
+
+
+class MultiHeadAttention(HeadProjections):
+    """Several attentions side by side: Concat(head_1, …, head_h) W^O.
+
+    Args:
+        d_model: Width of inputs and output.
+        n_heads: Number of heads; divides d_model.
+        n_kv_heads: Heads of keys and values; divides n_heads, its default.
+        bias: Whether the projections add a bias.
+        dropout: Share of the weights dropped in training; 0 is fastest.
+
+    Source: Vaswani et al. (2017), §3.2.2; Ainslie et al. (2023), §2.2.
+    """
+
+    def attend(
+        self, q: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        """Attend with every head; the values may have any width."""
+        rate = self.dropout if self.training else 0.0
+        return fused_attention(q, *kv, mask, is_causal=is_causal, dropout=rate)
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch queries d_model"],
+        memory: Float[Tensor, "*batch keys d_model"] | KeyValue | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        is_causal: bool = False,
+        cache: "KeyValueCache | None" = None,
+    ) -> Float[Tensor, "*batch queries d_model"]:
+        """Let each row of x look at memory, or at x and what cache holds.
+
+        mask (True = may attend) broadcasts to (*batch, heads, queries, keys);
+        is_causal hides the future too. ValueError if anything does not fit.
+        """
+        if cache is not None and memory is not None:
+            raise ValueError("cache is for self-attention, got memory as well")
+        start = 0 if cache is None else cache.length
+        query = self.queries(x, start)
+        if not isinstance(memory, KeyValue):
+            source = x if memory is None else memory
+            memory = self.keys_and_values(source, start)
+        kv = memory if cache is None else cache.append(*memory)
+        heads = self.attend(query, kv, mask, is_causal)
+        output: Tensor = self.project_out(join_heads(heads))
+        return output
+
+
+def attention_weights(
+    attention: MultiHeadAttention,
+    x: Float[Tensor, "*batch queries d_model"],
+    memory: Float[Tensor, "*batch keys d_model"] | None = None,
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    is_causal: bool = False,
+) -> Float[Tensor, "*batch heads queries keys"]:
+    """Show how much each query of each head looks at each key.
+
+    Args:
+        attention: The layer whose weights are wanted.
+        x: What asks; memory, mask and is_causal as the layer takes them.
+
+    Returns:
+        Weights whose rows sum to 1, or to 0 where everything is hidden.
+    """
+    key, _ = attention.keys_and_values(x if memory is None else memory)
+    identity = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)
+    kv = KeyValue(key, identity.expand(*key.shape[:-1], -1))
+    return attention.attend(attention.queries(x), kv, mask, is_causal)
+
+
+class KeyValueCache:
+    """Room, taken once, for the keys and values of a sequence that grows.
+
+    Args:
+        capacity: How many positions it can hold. The rest of its shape, its
+            dtype and device are those of the first keys and values.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity, self.length = capacity, 0
+        self.room: KeyValue | None = None
+
+    def append(self, key: Tensor, value: Tensor) -> KeyValue:
+        """Store some positions and return all so far, without a copy.
+
+        Raises:
+            ValueError: There is no room, or the shapes are not as before.
+        """
+        start, end = self.length, self.length + key.shape[-2]
+        if end > self.capacity:
+            raise ValueError(
+                f"the cache has room for {self.capacity} positions, "
+                f"{start} are taken, got {end - start} more"
+            )
+        if self.room is None:
+            self.room = KeyValue(
+                *(
+                    x.new_empty(*x.shape[:-2], self.capacity, x.shape[-1])
+                    for x in (key, value)
+                )
+            )
+        held = self.room.key[..., start:end, :].shape
+        if key.shape != held or value.shape != held:
+            raise ValueError(
+                f"key and value must be {tuple(held)} as before, "
+                f"got {tuple(key.shape)} and {tuple(value.shape)}"
+            )
+        self.room.key[..., start:end, :] = key
+        self.room.value[..., start:end, :] = value
+        self.length = end
+        return KeyValue(*(x[..., :end, :] for x in self.room))
