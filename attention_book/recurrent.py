@@ -1,8 +1,8 @@
-# Made from docs/chapters/04-recurrent.md (718707cd2228). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/04-recurrent.md (2387d27e7d92). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -12,9 +12,9 @@ from attention_book.scoring import AdditiveAttention, padding_mask
 class Memory(NamedTuple):
     """What an encoder has read: a state for each word, a code for all."""
 
-    states: Tensor  # (batch, source, d_model), zeros at the padding
-    code: Tensor  # (batch, d_model)
-    mask: Tensor  # (batch, 1, source), True = a real word
+    states: Float[Tensor, "batch source d_model"]  # zeros at the padding
+    code: Float[Tensor, "batch d_model"]
+    mask: Bool[Tensor, "batch 1 source"]  # True = a real word
 
 
 def check_lengths(lengths: Tensor, source: Tensor) -> None:
@@ -35,7 +35,7 @@ class RecurrentEncoder(nn.Module):
         n_words: Size of the vocabulary.
         d_model: Width of embeddings and states; even, half for each end.
 
-    Source: Bahdanau et al. (2015), §3.2.
+    Source: Bahdanau et al. (2015), §3.2; the code of the whole is added.
     """
 
     def __init__(self, *, n_words: int, d_model: int) -> None:
@@ -66,7 +66,7 @@ class RecurrentEncoder(nn.Module):
         states, _ = pad_packed_sequence(
             packed_states, batch_first=True, total_length=source.shape[1]
         )
-        mask = padding_mask(lengths, source.shape[1])[:, 0]
+        mask = padding_mask(lengths.to(x.device), source.shape[1])[:, 0]
         return Memory(states, torch.cat([last[0], last[1]], dim=-1), mask)
 
 
@@ -78,7 +78,8 @@ class Seq2Seq(nn.Module):
         n_target: Size of the target vocabulary.
         d_model: Width of embeddings and states; even.
 
-    Source: Cho et al. (2014), §2.2, with C at the output, not in the GRU.
+    Source: Cho et al. (2014), §2.2. Departures: it reads from both ends;
+        C starts the GRU and joins its output, but not its every step.
     """
 
     def __init__(self, *, n_source: int, n_target: int, d_model: int) -> None:
@@ -89,19 +90,21 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(2 * d_model, n_target)
 
     def look(
-        self, states: Tensor, memory: Memory
-    ) -> tuple[Tensor, Tensor | None]:
+        self, states: Float[Tensor, "batch target d_model"], memory: Memory
+    ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
         """Return a code for each state, and the weights if there are any."""
         return memory.code[:, None].expand_as(states), None
 
     def write(
-        self, target: Tensor, state: Tensor, memory: Memory
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        self,
+        target: Int[Tensor, "batch target"],
+        state: Float[Tensor, "1 batch d_model"],
+        memory: Memory,
+    ) -> tuple[Float[Tensor, "batch target n_target"], Tensor, Tensor | None]:
         """Read some target words: logits of the next, new state, weights."""
         states, state = self.decoder(self.embed(target), state)
         code, weights = self.look(states, memory)
-        logits = self.output(torch.cat([states, code], dim=-1))
-        return logits, state, weights
+        return self.output(torch.cat([states, code], dim=-1)), state, weights
 
     def forward(
         self,
@@ -123,7 +126,7 @@ class AttentiveSeq2Seq(Seq2Seq):
         d_model: Width of embeddings, states and scoring network; even.
 
     Source: Bahdanau et al. (2015), §3.1, eq. 5 and 6, after the GRU as in
-        Luong et al. (2015), §3.
+        Luong et al. (2015), §3, without the tanh of their eq. 5.
     """
 
     def __init__(self, *, n_source: int, n_target: int, d_model: int) -> None:
@@ -133,8 +136,8 @@ class AttentiveSeq2Seq(Seq2Seq):
         )
 
     def look(
-        self, states: Tensor, memory: Memory
-    ) -> tuple[Tensor, Tensor | None]:
+        self, states: Float[Tensor, "batch target d_model"], memory: Memory
+    ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
         """Return a code for each state, and where each looked."""
         source, mask = memory.states, memory.mask
         code, weights = self.attention(states, source, source, mask)
@@ -163,6 +166,9 @@ def translate_greedily(
 
     Returns:
         The words of the translations.
+
+    Raises:
+        ValueError: Lengths that don't fit the source.
     """
     memory = model.encoder(source, lengths)
     state = memory.code[None]
