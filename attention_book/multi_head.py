@@ -1,4 +1,4 @@
-# Made from docs/chapters/05-multi-head.md (bfd699c52295). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (d6eb104bbf77). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -11,7 +11,16 @@ from attention_book.scoring import check_width, fused_attention
 def split_heads(
     x: Float[Tensor, "*batch words width"], n_heads: int
 ) -> Float[Tensor, "*batch {n_heads} words d_k"]:
-    """Cut each word's vector into heads, and move these before the words."""
+    """Cut each word's vector into heads, and move these before the words.
+
+    Raises:
+        ValueError: x has no axis of words, or its width does not divide.
+    """
+    if x.ndim < 2 or n_heads < 1 or x.shape[-1] % n_heads:
+        raise ValueError(
+            f"x must be (..., words, a multiple of n_heads = {n_heads}), "
+            f"got {tuple(x.shape)}"
+        )
     d_k = x.shape[-1] // n_heads
     return x.view(*x.shape[:-1], n_heads, d_k).transpose(-3, -2)
 
@@ -141,7 +150,8 @@ def attention_weights(
         x: What asks; memory, mask and is_causal as the layer takes them.
 
     Returns:
-        Weights whose rows sum to 1, or to 0 where everything is hidden.
+        Weights whose rows sum to 1, or to 0 where everything is hidden; in
+        training mode, what dropout leaves of them.
     """
     key, _ = attention.keys_and_values(x if memory is None else memory)
     identity = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)
@@ -155,6 +165,8 @@ class KeyValueCache:
     Args:
         capacity: How many positions it can hold. The rest of its shape, its
             dtype and device are those of the first keys and values.
+
+    Use it under torch.no_grad(): backward() fails once more is appended.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -165,7 +177,8 @@ class KeyValueCache:
         """Store some positions and return all so far, without a copy.
 
         Raises:
-            ValueError: There is no room, or the shapes are not as before.
+            ValueError: There is no room, or the shapes are not alike, or not
+                as before. The cache is then as it was.
         """
         start, end = self.length, self.length + key.shape[-2]
         if end > self.capacity:
@@ -173,19 +186,16 @@ class KeyValueCache:
                 f"the cache has room for {self.capacity} positions, "
                 f"{start} are taken, got {end - start} more"
             )
-        if self.room is None:
-            self.room = KeyValue(
-                *(
-                    x.new_empty(*x.shape[:-2], self.capacity, x.shape[-1])
-                    for x in (key, value)
-                )
-            )
-        held = self.room.key[..., start:end, :].shape
-        if key.shape != held or value.shape != held:
+        held = key if self.room is None else self.room.key
+        shape = (*held.shape[:-2], end - start, held.shape[-1])
+        if key.shape != shape or value.shape != shape:
             raise ValueError(
-                f"key and value must be {tuple(held)} as before, "
+                f"key and value must both be {shape}, "
                 f"got {tuple(key.shape)} and {tuple(value.shape)}"
             )
+        if self.room is None:
+            room = (*shape[:-2], self.capacity, shape[-1])
+            self.room = KeyValue(key.new_empty(room), value.new_empty(room))
         self.room.key[..., start:end, :] = key
         self.room.value[..., start:end, :] = value
         self.length = end

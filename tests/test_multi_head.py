@@ -251,6 +251,13 @@ def test_splitting_and_joining_undo_each_other() -> None:
     assert torch.equal(join_heads(heads), x)
 
 
+@pytest.mark.parametrize("n_heads", [5, 0])
+def test_heads_that_do_not_divide_the_width_are_named(n_heads: int) -> None:
+    message = rf"a multiple of n_heads = {n_heads}\), got \(3, 5, 24\)"
+    with pytest.raises(ValueError, match=message):
+        split_heads(sentences()[0], n_heads)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -277,6 +284,7 @@ def test_numbers_that_do_not_fit_are_named(
     ("x", "memory", "mask", "message"),
     [
         ((3, 5, 23), None, None, "x must be 24 wide, got 23"),
+        ((24,), None, None, r"x must be \(\.\.\., words, .* got \(24,\)"),
         ((3, 5, 24), (3, 7, 12), None, "memory must be 24 wide, got 12"),
         ((3, 5, 24), (2, 7, 24), None, "query and key must agree in batch"),
         ((3, 5, 24), None, (3, 5, 5), "mask must broadcast to"),
@@ -318,10 +326,30 @@ def test_another_batch_than_the_cache_holds_is_named() -> None:
     x, _ = sentences()
     cache = KeyValueCache(QUERIES)
     layer(x[:, :1], cache=cache)
-    message = r"must be \(3, 4, 1, 6\) as before, got \(2, 4, 1, 6\)"
+    message = r"must both be \(3, 4, 1, 6\), got \(2, 4, 1, 6\)"
     with pytest.raises(ValueError, match=message):
         layer(x[:2, 1:2], cache=cache)
     assert cache.length == 1
+
+
+def test_a_cache_that_refused_its_first_keys_is_still_empty() -> None:
+    cache = KeyValueCache(3)
+    key = torch.ones(BATCH, HEADS, 2, D_K)
+    message = r"must both be \(3, 4, 2, 6\), got .* and \(3, 4, 1, 6\)"
+    with pytest.raises(ValueError, match=message):
+        cache.append(key, key[..., :1, :])
+    assert (cache.length, cache.room) == (0, None)
+    kept = cache.append(key[:2], key[:2])  # another batch than the refused
+    torch.testing.assert_close(kept.value, key[:2])
+
+
+def test_gradients_do_not_pass_a_cache_in_silence() -> None:
+    layer = a_layer()
+    _, x = sentences()
+    cache = KeyValueCache(KEYS)
+    outputs = [layer(words, cache=cache) for words in x.split([3, 4], dim=1)]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.cat(outputs, dim=1).sum().backward()
 
 
 def test_a_cache_with_a_memory_is_refused() -> None:

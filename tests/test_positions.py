@@ -1,0 +1,231 @@
+"""attention_book.positions against plain loops and complex numbers."""
+
+import cmath
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attention_book import KeyValueCache, attention_weights, causal_mask
+from attention_book.positions import (
+    ALiBi,
+    ALiBiAttention,
+    LearnedPositions,
+    Rotary,
+    RotaryAttention,
+    SinusoidalPositions,
+)
+
+BATCH, WORDS, D, HEADS = 2, 7, 24, 3
+D_K = D // HEADS
+LAYERS = [RotaryAttention, ALiBiAttention]
+
+
+def words() -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(BATCH, WORDS, D, generator=generator)
+
+
+@pytest.mark.parametrize("start", [0, 5, 9000])
+def test_sinusoidal_positions_are_the_formula(start: int) -> None:
+    x = words()
+    output = SinusoidalPositions(D)(x, start)
+    for p in range(WORDS):
+        for i in range(D // 2):
+            angle = (start + p) / 10000 ** (2 * i / D)
+            expected = x[:, p, 2 * i : 2 * i + 2] + torch.tensor(
+                [math.sin(angle), math.cos(angle)]
+            )
+            torch.testing.assert_close(
+                output[:, p, 2 * i : 2 * i + 2], expected, atol=2e-3, rtol=0
+            )
+
+
+def test_half_precision_tells_far_positions_apart() -> None:
+    x = torch.zeros(2, D, dtype=torch.bfloat16)
+    a, b = SinusoidalPositions(D)(x, 4096)
+    assert (a - b).abs().max() > 0.4
+    expected = SinusoidalPositions(D)(x.float(), 4096)[0]
+    torch.testing.assert_close(a.float(), expected, atol=1e-2, rtol=0)
+
+
+def test_learned_positions_are_rows_of_a_table_and_are_trained() -> None:
+    positions, x = LearnedPositions(11, D), words()
+    torch.testing.assert_close(
+        positions(x, 3) - x, positions.table[3:10].expand(BATCH, -1, -1)
+    )
+    positions(x, 3).sum().backward()
+    gradient = positions.table.grad
+    assert gradient is not None
+    assert (gradient[3:10] == BATCH).all()
+    assert (gradient[:3] == 0).all()
+    assert (gradient[10:] == 0).all()
+    assert isinstance(positions.table, nn.Parameter)
+
+
+@pytest.mark.parametrize("start", [5, 11])
+def test_a_position_past_the_table_is_named(start: int) -> None:
+    message = f"there are 11 learnt positions, .* position {start + 6}"
+    with pytest.raises(ValueError, match=message):
+        LearnedPositions(11, D)(words(), start)
+    LearnedPositions(11, D)(words(), 4)  # the last that fits
+
+
+@pytest.mark.parametrize("start", [0, 5])
+def test_rotation_multiplies_complex_numbers(start: int) -> None:
+    x = words()[..., :D_K]
+    output = Rotary(D_K)(x, start)
+    for b in range(BATCH):
+        for p in range(WORDS):
+            for i in range(D_K // 2):
+                number = complex(*x[b, p, 2 * i : 2 * i + 2].tolist())
+                angle = (start + p) * 10000 ** (-2 * i / D_K)
+                turned = number * cmath.exp(1j * angle)
+                got = output[b, p, 2 * i : 2 * i + 2].tolist()
+                assert abs(complex(*got) - turned) < 1e-5
+
+
+def test_rotation_keeps_lengths_and_dtype() -> None:
+    x = words()
+    turned = Rotary(D)(x, 99)
+    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+    assert Rotary(D)(x.bfloat16()).dtype == torch.bfloat16
+    assert not torch.equal(Rotary(D, base=100.0)(x, 99), turned)
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 3, 8])
+def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
+    bias = ALiBi(n_heads)(5, 7)
+    for h in range(n_heads):
+        slope = 2 ** (-8 * (h + 1) / n_heads)
+        for i in range(5):
+            for j in range(7):
+                expected = -slope * abs((i + 2) - j)
+                assert math.isclose(
+                    bias[h, i, j].item(), expected, rel_tol=1e-5, abs_tol=1e-7
+                )
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+@pytest.mark.parametrize("n_kv_heads", [3, 1])
+def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
+    torch.manual_seed(0)
+    layer = ALiBiAttention(D, HEADS, n_kv_heads=n_kv_heads)
+    x = words()
+    query, (key, value) = layer.queries(x), layer.keys_and_values(x)
+    heads, tables = [], []
+    for h in range(HEADS):
+        k, v = (t[:, h * n_kv_heads // HEADS] for t in (key, value))
+        scores = query[:, h] @ k.mT / math.sqrt(D_K) + ALiBi(HEADS)(7, 7)[h]
+        if is_causal:
+            scores = scores.masked_fill(~causal_mask(WORDS), -torch.inf)
+        tables.append(scores.softmax(dim=-1))
+        heads.append(tables[-1] @ v)
+    expected = layer.project_out(torch.cat(heads, dim=-1))
+    torch.testing.assert_close(layer(x, is_causal=is_causal), expected)
+    shown = attention_weights(layer, x, is_causal=is_causal)
+    torch.testing.assert_close(shown, torch.stack(tables, dim=1))
+
+
+def test_rotary_attention_is_the_loop() -> None:
+    torch.manual_seed(0)
+    layer, x = RotaryAttention(D, HEADS), words()
+    plain = super(RotaryAttention, layer)
+    query, (key, value) = plain.queries(x), plain.keys_and_values(x)
+    turn = Rotary(D_K)
+    heads = [
+        (turn(query[:, h]) @ turn(key[:, h]).mT / math.sqrt(D_K)).softmax(-1)
+        @ value[:, h]
+        for h in range(HEADS)
+    ]
+    expected = layer.project_out(torch.cat(heads, dim=-1))
+    torch.testing.assert_close(layer(x), expected)
+
+
+@pytest.mark.parametrize("layer_type", LAYERS)
+@pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 2, 1], [7]])
+def test_word_by_word_equals_all_at_once(
+    layer_type: type[RotaryAttention], steps: list[int]
+) -> None:
+    torch.manual_seed(0)
+    layer, x = layer_type(D, HEADS).eval(), words()
+    cache = KeyValueCache(WORDS)
+    with torch.no_grad():
+        parts = [
+            layer(part, is_causal=True, cache=cache)
+            for part in x.split(steps, dim=1)
+        ]
+        expected = layer(x, is_causal=True)
+    torch.testing.assert_close(torch.cat(parts, dim=1), expected)
+
+
+@pytest.mark.parametrize("layer_type", LAYERS)
+def test_order_matters_and_only_distance_counts(
+    layer_type: type[RotaryAttention],
+) -> None:
+    torch.manual_seed(0)
+    layer, x = layer_type(D, HEADS), words()
+    order = torch.tensor([4, 0, 6, 1, 5, 2, 3])
+    assert not torch.allclose(layer(x[:, order]), layer(x)[:, order])
+    # Words seen through a window look the same wherever the window stands.
+    longer = torch.cat([torch.randn(BATCH, 3, D), x], dim=1)
+    window = torch.zeros(10, 10, dtype=torch.bool)
+    window[3:, 3:] = True
+    torch.testing.assert_close(
+        layer(longer, mask=window)[:, 3:], layer(x), atol=1e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("layer_type", LAYERS)
+def test_a_row_with_nothing_to_see_gives_no_nan(
+    layer_type: type[RotaryAttention],
+) -> None:
+    layer, x = layer_type(D, HEADS), words()
+    mask = torch.ones(BATCH, 1, WORDS, WORDS, dtype=torch.bool)
+    mask[1] = False
+    output = layer(x, mask=mask)
+    torch.testing.assert_close(
+        output[1], layer.project_out.bias.expand(WORDS, -1)
+    )
+    output.sum().backward()
+    assert not any(p.grad.isnan().any() for p in layer.parameters())  # type: ignore[union-attr]
+    assert (attention_weights(layer, x, mask=mask)[1] == 0).all()
+
+
+@pytest.mark.parametrize("width", [0, 7, -2])
+def test_widths_that_are_no_pairs_are_named(width: int) -> None:
+    message = f"d_model must be even and positive, got {width}"
+    with pytest.raises(ValueError, match=message):
+        SinusoidalPositions(width)
+    with pytest.raises(ValueError, match=message.replace("d_model", "d_k")):
+        Rotary(width)
+    with pytest.raises(
+        ValueError, match="d_k must be even and positive, got 3"
+    ):
+        RotaryAttention(12, 4)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "positions", [SinusoidalPositions(8), LearnedPositions(9, 8), Rotary(8)]
+)
+def test_vectors_of_another_width_are_named(positions: nn.Module) -> None:
+    with pytest.raises(ValueError, match="x must be 8 wide, got 24"):
+        positions(words())
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_wrong_mask_is_named_by_alibi_too() -> None:
+    layer = ALiBiAttention(D, HEADS)
+    with pytest.raises(ValueError, match="mask must be boolean"):
+        layer(words(), mask=torch.ones(WORDS, WORDS))
+    with pytest.raises(ValueError, match="mask must broadcast"):
+        layer(words(), mask=torch.ones(5, 5, dtype=torch.bool))
+
+
+def test_dropout_reaches_alibi() -> None:
+    layer, x = ALiBiAttention(D, HEADS, dropout=0.5), words()
+    assert not torch.allclose(layer(x), layer(x))
+    layer.eval()
+    torch.testing.assert_close(layer(x), layer(x))
