@@ -1,12 +1,21 @@
-# Made from docs/chapters/00-preface.md (23f42ab68286). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (52c2e81eb81b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
+from attention_book.compared import ConvolutionAsAttention
 from attention_book.multi_head import (
     KeyValueCache,
     MultiHeadAttention,
     attention_weights,
 )
 from attention_book.pooling import GaussianPooling, gaussian_pooling
+from attention_book.positions import (
+    ALiBi,
+    ALiBiAttention,
+    LearnedPositions,
+    Rotary,
+    RotaryAttention,
+    SinusoidalPositions,
+)
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
 from attention_book.scoring import (
     AdditiveAttention,
@@ -19,15 +28,23 @@ from attention_book.scoring import (
     scaled_dot_product_attention,
 )
 
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "ALiBi",
+    "ALiBiAttention",
     "AdditiveAttention",
     "AttentiveSeq2Seq",
+    "ConvolutionAsAttention",
     "GaussianPooling",
     "KeyValueCache",
+    "LearnedPositions",
     "MultiHeadAttention",
+    "Rotary",
+    "RotaryAttention",
     "Seq2Seq",
+    "SinusoidalPositions",
     "attend",
     "attention_weights",
     "causal_mask",
