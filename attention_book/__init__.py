@@ -1,4 +1,4 @@
-# Made from docs/chapters/00-preface.md (52c2e81eb81b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (5160aa1a1919). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
 from attention_book.compared import ConvolutionAsAttention
@@ -28,8 +28,8 @@ from attention_book.scoring import (
     scaled_dot_product_attention,
 )
 
-
 __version__ = "0.1.0"
+
 
 __all__ = [
     "ALiBi",

@@ -1,11 +1,11 @@
-# Made from docs/chapters/05-multi-head.md (d6eb104bbf77). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (7801b52fe556). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention_book.scoring import check_width, fused_attention
+from attention_book.scoring import check_mask, check_width, fused_attention
 
 
 def split_heads(
@@ -42,6 +42,25 @@ def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
         raise ValueError(
             f"n_kv_heads must divide n_heads = {n_heads}, got {n_kv_heads}"
         )
+
+
+def check_cache(
+    cache: "KeyValueCache",
+    memory: object,
+    mask: Tensor | None,
+    x: Tensor,
+    n_heads: int,
+) -> int:
+    """Return how much the cache holds; ValueError, before it takes up more.
+
+    It is for self-attention, and the mask has to fit what it will hold.
+    """
+    if memory is not None:
+        raise ValueError("cache is for self-attention, got memory as well")
+    if mask is not None:
+        *batch, words, _ = x.shape
+        check_mask(mask, (*batch, n_heads, words, cache.length + words))
+    return cache.length
 
 
 class KeyValue(NamedTuple):
@@ -122,9 +141,9 @@ class MultiHeadAttention(HeadProjections):
         mask (True = may attend) broadcasts to (*batch, heads, queries, keys);
         is_causal hides the future too. ValueError if anything does not fit.
         """
-        if cache is not None and memory is not None:
-            raise ValueError("cache is for self-attention, got memory as well")
-        start = 0 if cache is None else cache.length
+        start = 0
+        if cache is not None:
+            start = check_cache(cache, memory, mask, x, self.n_heads)
         query = self.queries(x, start)
         if not isinstance(memory, KeyValue):
             source = x if memory is None else memory

@@ -352,6 +352,22 @@ def test_gradients_do_not_pass_a_cache_in_silence() -> None:
         torch.cat(outputs, dim=1).sum().backward()
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_a_mask_that_does_not_fit_leaves_the_cache_as_it_was() -> None:
+    layer = a_layer().eval()
+    x, _ = sentences()
+    cache = KeyValueCache(QUERIES)
+    with torch.no_grad():
+        layer(x[:, :2], is_causal=True, cache=cache)
+        mask = torch.ones(1, 2, dtype=torch.bool)  # forgets the new word
+        with pytest.raises(ValueError, match="mask must broadcast"):
+            layer(x[:, 2:3], mask=mask, cache=cache)
+        assert cache.length == 2
+        output = layer(x[:, 2:], is_causal=True, cache=cache)
+        expected = layer(x, is_causal=True)[:, 2:]
+    torch.testing.assert_close(output, expected)
+
+
 def test_a_cache_with_a_memory_is_refused() -> None:
     x, memory = sentences()
     with pytest.raises(ValueError, match="cache is for self-attention"):
