@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (8dd60a8b6ae4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (97be41da748a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -38,8 +38,10 @@ def check_inputs(
 
 def check_width(name: str, x: Tensor, width: int) -> None:
     """Raise ValueError unless the last axis of x is as wide as it must be."""
-    if x.shape[-1] != width:
-        raise ValueError(f"{name} must be {width} wide, got {x.shape[-1]}")
+    if x.shape[-1:] != (width,):
+        raise ValueError(
+            f"{name} must be {width} wide, got shape {tuple(x.shape)}"
+        )
 
 
 def causal_mask(
@@ -313,7 +315,7 @@ def fused_attention(
     keys = key.shape[-2]
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], keys))
-        mask = mask[None] if mask.ndim == 1 else mask
+        mask = mask[(None,) * (2 - mask.ndim)]  # to two axes or more
     mask, is_causal = join_causal(mask, is_causal, queries, keys, query.device)
     four_axes = (None,) * (2 - len(batch))  # as the fused kernels want them
     q, k, v = query[four_axes], key[four_axes], value[four_axes]

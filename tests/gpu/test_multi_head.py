@@ -1,0 +1,92 @@
+"""Multi-head attention on a GPU equals multi-head attention on the CPU."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attention_book.multi_head import (
+    KeyValueCache,
+    MultiHeadAttention,
+    attention_weights,
+)
+from attention_book.positions import (
+    ALiBiAttention,
+    LearnedPositions,
+    RotaryAttention,
+    SinusoidalPositions,
+)
+from attention_book.scoring import padding_mask
+
+pytestmark = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="no GPU here: 0 GPU tests run"
+)
+
+GPU = "cuda"
+TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
+LAYERS = [MultiHeadAttention, RotaryAttention, ALiBiAttention]
+
+
+def words() -> Tensor:
+    return torch.randn(3, 64, 128, generator=torch.Generator().manual_seed(0))
+
+
+def gradients(layer: nn.Module, x: Tensor, **options: object) -> list[Tensor]:
+    """Output and the gradients of the parameters, in fp32 on the CPU."""
+    output = layer(x, **options)
+    output.float().square().sum().backward()
+    parts = [output, *(p.grad for p in layer.parameters())]
+    return [part.detach().float().cpu() for part in parts]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_gpu_equals_cpu(
+    kind: type[MultiHeadAttention], n_kv_heads: int, dtype: torch.dtype
+) -> None:
+    torch.manual_seed(0)
+    layer = kind(128, 4, n_kv_heads=n_kv_heads)
+    there = copy.deepcopy(layer).to(GPU, dtype)
+    mask = padding_mask(torch.tensor([64, 17, 0]), 64)
+    expected = gradients(layer, words(), mask=mask, is_causal=True)
+    got = gradients(
+        there, words().to(GPU, dtype), mask=mask.to(GPU), is_causal=True
+    )
+    for a, b in zip(expected, got, strict=True):
+        tolerance = TOLERANCE[dtype] * max(1.0, a.abs().max().item())
+        assert torch.allclose(a, b, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_word_by_word_equals_all_at_once(
+    kind: type[MultiHeadAttention],
+) -> None:
+    torch.manual_seed(0)
+    layer, x = kind(128, 4, n_kv_heads=2).to(GPU).eval(), words().to(GPU)
+    cache = KeyValueCache(64)
+    with torch.no_grad():
+        parts = [
+            layer(part, is_causal=True, cache=cache)
+            for part in x.split([40, *[1] * 24], dim=1)
+        ]
+        expected = layer(x, is_causal=True)
+    assert torch.allclose(torch.cat(parts, dim=1), expected, atol=2e-3)
+    assert cache.room is not None
+    assert cache.room.key.device == x.device
+
+
+def test_weights_sum_to_one() -> None:
+    layer, x = MultiHeadAttention(128, 4).to(GPU), words().to(GPU)
+    rows = attention_weights(layer, x, is_causal=True).sum(dim=-1)
+    assert torch.allclose(rows, torch.ones_like(rows), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "positions", [SinusoidalPositions(128), LearnedPositions(200, 128)]
+)
+def test_positions_are_added_on_the_device(positions: nn.Module) -> None:
+    expected = positions(words(), 100)
+    got = copy.deepcopy(positions).to(GPU)(words().to(GPU), 100)
+    assert torch.allclose(got.cpu(), expected, atol=1e-4)
