@@ -1,4 +1,4 @@
-# Made from docs/chapters/04-recurrent.md (2387d27e7d92). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/04-recurrent.md (2d6066faaab4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -178,6 +178,6 @@ def translate_greedily(
     while len(words) < max_words and not done.all():
         logits, state, _ = model.write(word, state, memory)
         word = logits.argmax(dim=-1).masked_fill(done, end)
-        done = done | (word == end)
+        done = word == end
         words.append(word)
     return torch.cat(words, dim=1) if words else source[:, :0]

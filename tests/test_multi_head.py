@@ -150,6 +150,18 @@ def test_word_by_word_equals_all_at_once(
     assert cache.length == KEYS
 
 
+def test_a_mask_covers_what_the_cache_holds() -> None:
+    layer = a_layer().eval()
+    _, x = sentences()
+    mask = padding_mask(torch.tensor([KEYS, 3, 5]), KEYS)
+    cache = KeyValueCache(KEYS)
+    with torch.no_grad():
+        layer(x[:, :4], cache=cache)
+        last = layer(x[:, 4:], mask=mask, is_causal=True, cache=cache)
+        expected = layer(x, mask=mask, is_causal=True)[:, 4:]
+    torch.testing.assert_close(last, expected)
+
+
 def test_the_cache_takes_its_room_once_and_hands_out_views() -> None:
     layer = a_layer().eval()
     _, x = sentences()

@@ -17,7 +17,7 @@ from attention_book.positions import (
     SinusoidalPositions,
 )
 
-BATCH, WORDS, D, HEADS = 2, 7, 24, 3
+BATCH, WORDS, D, HEADS = 2, 7, 24, 4
 D_K = D // HEADS
 LAYERS = [RotaryAttention, ALiBiAttention]
 
@@ -45,6 +45,7 @@ def test_sinusoidal_positions_are_the_formula(start: int) -> None:
 def test_half_precision_tells_far_positions_apart() -> None:
     x = torch.zeros(2, D, dtype=torch.bfloat16)
     a, b = SinusoidalPositions(D)(x, 4096)
+    assert a.dtype == torch.bfloat16
     assert (a - b).abs().max() > 0.4
     expected = SinusoidalPositions(D)(x.float(), 4096)[0]
     torch.testing.assert_close(a.float(), expected, atol=1e-2, rtol=0)
@@ -108,7 +109,7 @@ def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
 
 
 @pytest.mark.parametrize("is_causal", [True, False])
-@pytest.mark.parametrize("n_kv_heads", [3, 1])
+@pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
 def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
     torch.manual_seed(0)
     layer = ALiBiAttention(D, HEADS, n_kv_heads=n_kv_heads)

@@ -125,24 +125,39 @@ def test_padding_changes_nothing_and_gets_no_gradient(
 def test_greedy_equals_reading_everything_again(kind: type[Seq2Seq]) -> None:
     model = a_model(kind)
     source, _ = words()
-    start, end, most = 1, 2, 9
+    start, most = 1, 9
     with torch.no_grad():
-        model.output.bias[end] += 0.3  # so that some end and some do not
+        for parameter in model.parameters():
+            parameter *= 3  # so that it writes more than one word
+    spread = 0
+    for end in range(N_TARGET):
+        written = translate_greedily(
+            model, source, LENGTHS, start=start, end=end, max_words=most
+        )
+        lengths = []
+        for b in range(BATCH):
+            target = [start]
+            while len(target) <= most and end not in target[1:]:
+                alone = source[b : b + 1], LENGTHS[b : b + 1]
+                logits = model(*alone, torch.tensor([target]))
+                target.append(int(logits[0, -1].argmax()))
+            lengths.append(len(target) - 1)
+            padded = target[1:] + [end] * (written.shape[1] - lengths[-1])
+            assert written[b].tolist() == padded
+        assert written.shape[1] == max(lengths)
+        spread = max(spread, max(lengths) - min(lengths))
+    assert spread > 2  # some ended long before others
+
+
+def test_it_stops_when_all_have_ended() -> None:
+    model = a_model(Seq2Seq)
+    with torch.no_grad():
+        model.output.bias[2] += 100
+    source, _ = words()
     written = translate_greedily(
-        model, source, LENGTHS, start=start, end=end, max_words=most
+        model, source, LENGTHS, start=1, end=2, max_words=9
     )
-    lengths = []
-    for b in range(BATCH):
-        target = [start]
-        while len(target) <= most and target[1:].count(end) == 0:
-            logits = model(
-                source[b : b + 1], LENGTHS[b : b + 1], torch.tensor([target])
-            )
-            target.append(int(logits[0, -1].argmax()))
-        lengths.append(len(target) - 1)
-        padded = target[1:] + [end] * (written.shape[1] - lengths[-1])
-        assert written[b].tolist() == padded
-    assert written.shape[1] == max(lengths)
+    assert written.tolist() == [[2]] * BATCH
 
 
 def test_no_words_are_written_where_none_are_asked_for() -> None:
