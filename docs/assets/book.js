@@ -6,6 +6,17 @@
 
   const remember = (key, value) => { try { localStorage.setItem(key, value) } catch { } };
 
+  // No line begins with the stop that follows a formula.
+  const keepStop = (formula) => {
+    const text = formula.nextSibling;
+    const [stop] = /^\u200b?[，。；：？！、）]+/.exec(text?.data ?? "") ?? [];
+    if (!stop || formula.offsetWidth > 200) return;
+    const together = Object.assign(document.createElement("span"), { className: "together" });
+    text.data = text.data.slice(stop.length);
+    formula.replaceWith(together);
+    together.append(formula, stop);
+  };
+
   // KaTeX is loaded only where there is a formula.
   const formulas = document.querySelectorAll(".arithmatex");
   if (formulas.length) {
@@ -15,6 +26,7 @@
       for (const element of formulas) {
         const tex = element.textContent.trim().slice(2, -2);
         katex.render(tex, element, { displayMode: element.tagName === "DIV", throwOnError: false, strict: "ignore" });
+        keepStop(element);
       }
       reachable();
     };

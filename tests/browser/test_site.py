@@ -21,6 +21,16 @@ PAGES = sorted(
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
 DARK = {"color_scheme": "dark"}
 SCORING = "chapters/02-scoring/"
+STRAY_STOPS = """() => [...document.querySelectorAll(".arithmatex")]
+  .filter(formula => formula.offsetParent && formula.offsetWidth <= 200)
+  .filter(formula => {
+    const text = formula.nextSibling, stop = document.createRange();
+    if (!/^[，。；：？！、）]/.test(text?.data ?? "")) return false;
+    stop.setStart(text, 0), stop.setEnd(text, 1);
+    const lines = formula.getClientRects();
+    const top = stop.getBoundingClientRect().top;
+    return top > lines[lines.length - 1].bottom - 2;
+  }).map(formula => formula.textContent)"""
 
 
 @pytest.mark.parametrize(
@@ -37,6 +47,7 @@ def test_every_page_is_sound(
     assert page.locator(".arithmatex:not(:has(.katex))").count() == 0
     # Nothing sticks out to the right, and no picture is missing.
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(STRAY_STOPS) == []  # none begins a line
     page.wait_for_load_state("networkidle")
     assert page.evaluate(
         "[...document.images].every(i => i.complete && i.naturalWidth > 0)"
