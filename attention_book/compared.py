@@ -1,20 +1,43 @@
-# Made from docs/chapters/07-compared.md (7b678df5be46). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/07-compared.md (71d9c458dada). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attention_book.multi_head import MultiHeadAttention
 
 
 def check_convolution(layer: nn.Conv1d) -> None:
     """Raise ValueError unless attention can stand in for the layer here."""
-    (width,), (stride,) = layer.kernel_size, layer.stride
-    if width % 2 == 0 or stride != 1 or layer.groups != 1:
+    if (
+        not isinstance(layer, nn.Conv1d)
+        or layer.kernel_size[0] % 2 == 0
+        or (layer.stride, layer.groups) != ((1,), 1)
+        or layer.padding_mode != "zeros"
+    ):
         raise ValueError(
-            "convolution must have an odd width, stride 1 and one group, got "
-            f"width {width}, stride {stride}, {layer.groups} groups"
+            "convolution must be a Conv1d of odd width, stride 1, one group "
+            f"and padding_mode 'zeros', got {layer}"
+        )
+
+
+def count_places(n_words: int, reach: int) -> int:
+    """Return the length of a sentence with reach zeros before and after."""
+    most = 4096 - 2 * reach  # more would be too close in single precision
+    if not 1 <= n_words <= most:
+        raise ValueError(f"n_words must be from 1 to {most}, got {n_words}")
+    return n_words + 2 * reach
+
+
+def check_words(x: Tensor, n_words: int, c_in: int) -> None:
+    """Raise ValueError unless x is (batch, n_words, c_in) and precise."""
+    precise = x.dtype in (torch.float32, torch.float64)
+    if x.ndim != 3 or x.shape[1:] != (n_words, c_in) or not precise:
+        raise ValueError(
+            f"x must be (batch, {n_words}, {c_in}) in single or double "
+            f"precision, got {tuple(x.shape)} of {x.dtype}"
         )
 
 
@@ -33,8 +56,8 @@ def fill(
     d_k, d_model = attention.d_k, attention.d_model
     for parameter in attention.parameters():
         parameter.zero_()
-    gap = 1 - math.cos(2 * math.pi / n_places)  # to the nearest rival
-    loud = math.sqrt(d_k) * 110 / gap
+    gap = 1 - math.cos(2 * math.pi / max(n_places, 2))  # to the next rival
+    loud = math.sqrt(d_k) * 208 / gap
     point = slice(c_in, c_in + 2)
     for head in range(width):
         places = (head - width // 2) * convolution.dilation[0]
@@ -56,12 +79,19 @@ def fill(
 class ConvolutionAsAttention(nn.Module):
     """Multi-head attention with the weights that make it a convolution.
 
-    Args:
-        convolution: Of odd width, with stride 1; zeros pad the ends so that
-            as many words come out as go in.
-        n_words: Length of the sentences.
+    Zeros pad the ends, so that as many words come out as go in, whatever the
+    convolution's own padding. It needs full single precision: no autocast,
+    no TF32. Queries and keys get no gradient, for the softmax is saturated.
 
-    Source: Cordonnier et al. (2020), theorem 1, with positions on a circle.
+    Args:
+        convolution: Of odd width, stride 1, one group; padded with zeros.
+        n_words: Length of the sentences; with the padding 4096 at most.
+
+    Raises:
+        ValueError: A convolution, or a length, that it can't be made for.
+
+    Source: Cordonnier et al. (2020), theorem 1. Departures: words instead of
+        pixels, points on a circle instead of relative positions.
     """
 
     circle: Float[Tensor, "places 2"]
@@ -69,32 +99,25 @@ class ConvolutionAsAttention(nn.Module):
     def __init__(self, convolution: nn.Conv1d, n_words: int) -> None:
         super().__init__()
         check_convolution(convolution)
-        (width,), (gap,) = convolution.kernel_size, convolution.dilation
-        self.c_in, self.c_out = (
-            convolution.in_channels,
-            convolution.out_channels,
-        )
-        self.reach = width // 2 * gap
-        self.register_buffer("circle", on_circle(n_words + 2 * self.reach))
+        kernel = convolution.weight
+        self.c_out, self.c_in, width = kernel.shape
+        self.reach = width // 2 * convolution.dilation[0]
+        places = count_places(n_words, self.reach)
+        self.register_buffer("circle", on_circle(places).to(kernel))
         widest = math.ceil(max(self.c_in + 2, self.c_out) / width)
         d_k = max(2, self.c_in, widest)
-        self.attention = MultiHeadAttention(width * d_k, width)
-        fill(self.attention, convolution, len(self.circle))
+        self.attention = MultiHeadAttention(width * d_k, width).to(kernel)
+        fill(self.attention, convolution, places)
 
     def forward(
         self, x: Float[Tensor, "batch words c_in"]
     ) -> Float[Tensor, "batch words c_out"]:
-        """Return what the convolution returns, with channels last."""
-        words = len(self.circle) - 2 * self.reach
-        if x.shape[-2:] != (words, self.c_in):
-            raise ValueError(
-                f"x must be (batch, {words}, {self.c_in}), "
-                f"got {tuple(x.shape)}"
-            )
-        real = slice(self.reach, self.reach + words)
-        d_model = self.attention.d_model
-        tokens = x.new_zeros(len(x), len(self.circle), d_model)
+        """Convolve x, channels last; ValueError if its shape does not fit."""
+        real = slice(self.reach, len(self.circle) - self.reach)
+        check_words(x, real.stop - real.start, self.c_in)
+        tokens = x.new_zeros(len(x), len(self.circle), self.attention.d_model)
         tokens[:, real, : self.c_in] = x
         tokens[..., self.c_in : self.c_in + 2] = self.circle
-        output: Tensor = self.attention(tokens[:, real], tokens)
+        with sdpa_kernel(SDPBackend.MATH):
+            output: Tensor = self.attention(tokens[:, real], tokens)
         return output[..., : self.c_out]
