@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (97be41da748a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (d8aa540789a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -260,22 +260,19 @@ def scaled_dot_product_attention(
 
 
 def join_causal(
-    mask: Tensor | None,
-    is_causal: bool,
-    queries: int,
-    keys: int,
-    device: torch.device,
+    mask: Tensor | None, query: Tensor, key: Tensor
 ) -> tuple[Tensor | None, bool]:
     """Join a mask with causality, as one mask or as a flag where it will do.
 
     The flag does with as many queries as keys and no mask besides. A single
     query stands at the last key and sees everything: nothing to hide.
     """
-    if not is_causal or queries == 1:
+    queries, keys = query.shape[-2], key.shape[-2]
+    if queries == 1:
         return mask, False
     if mask is None and queries == keys:
         return None, True
-    causal = causal_mask(queries, keys, device=device)
+    causal = causal_mask(queries, keys, device=query.device)
     return (causal if mask is None else mask & causal), False
 
 
@@ -311,16 +308,15 @@ def fused_attention(
     """
     check_inputs(query, key, value, grouped=True)
     check_width("key", key, query.shape[-1])
-    *batch, queries, _ = query.shape
-    keys = key.shape[-2]
     if mask is not None:
-        check_mask(mask, (*query.shape[:-1], keys))
-        mask = mask[(None,) * (2 - mask.ndim)]  # to two axes or more
-    mask, is_causal = join_causal(mask, is_causal, queries, keys, query.device)
-    four_axes = (None,) * (2 - len(batch))  # as the fused kernels want them
-    q, k, v = query[four_axes], key[four_axes], value[four_axes]
-    grouped = q.shape[1] != k.shape[1]
+        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        mask = mask if mask.ndim > 1 else mask.expand(1, key.shape[-2])
+    if is_causal:
+        mask, is_causal = join_causal(mask, query, key)
+    if missing := (None,) * (4 - query.ndim):  # the kernels want four axes
+        query, key, value = query[missing], key[missing], value[missing]
+    grouped = query.shape[1] != key.shape[1]
     output = F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal, enable_gqa=grouped
+        query, key, value, mask, dropout, is_causal, enable_gqa=grouped
     )
-    return output.reshape(*batch, queries, value.shape[-1])
+    return output[(0,) * len(missing)] if missing else output
