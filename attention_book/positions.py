@@ -1,4 +1,4 @@
-# Made from docs/chapters/06-positions.md (6e2d9ae2bc59). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/06-positions.md (bbe728b0d577). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -21,6 +21,16 @@ def check_even(name: str, width: int) -> None:
         raise ValueError(f"{name} must be even and positive, got {width}")
 
 
+def check_words(x: Tensor, width: int) -> None:
+    """Raise ValueError unless x holds words, as vectors of that width."""
+    check_width("x", x, width)
+    if x.ndim < 2 or not x.is_floating_point():
+        raise ValueError(
+            f"x must be a floating-point tensor (..., words, {width}), "
+            f"got {x.dtype} of shape {tuple(x.shape)}"
+        )
+
+
 def clock_angles(
     x: Float[Tensor, "*batch words width"], start: int, base: float
 ) -> Float[Tensor, "words clocks"]:
@@ -30,7 +40,7 @@ def clock_angles(
     precision can't tell 2,049 from 2,048.
     """
     words, width = x.shape[-2:]
-    clocks = torch.arange(0, width, 2, device=x.device)
+    clocks = torch.arange(0, width, 2, device=x.device).float()
     positions = torch.arange(start, start + words, device=x.device)
     return positions[:, None] * base ** (-clocks / width)
 
@@ -53,7 +63,7 @@ class SinusoidalPositions(nn.Module):
         self, x: Float[Tensor, "*batch words d_model"], start: int = 0
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return x plus the encoding; its first word stands at start."""
-        check_width("x", x, self.d_model)
+        check_words(x, self.d_model)
         angles = clock_angles(x, start, 10_000.0)
         pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)
         return x + pairs.flatten(-2).to(x.dtype)
@@ -63,7 +73,8 @@ class LearnedPositions(nn.Module):
     """Add a learnt vector for each position.
 
     Args:
-        n_positions: How many positions there are vectors for.
+        n_positions: How many positions there are vectors for. They begin as
+            noise of standard deviation 0.02.
         d_model: Width of the vectors.
 
     Source: Gehring et al. (2017), §3.1.
@@ -79,15 +90,15 @@ class LearnedPositions(nn.Module):
         """Return x plus the vectors; its first word stands at start.
 
         Raises:
-            ValueError: A word stands past the end of the table.
+            ValueError: A word stands outside the table.
         """
         n_positions, d_model = self.table.shape
-        check_width("x", x, d_model)
+        check_words(x, d_model)
         end = start + x.shape[-2]
-        if end > n_positions:
+        if start < 0 or end > n_positions:
             raise ValueError(
-                f"there are {n_positions} learnt positions, "
-                f"got words up to position {end - 1}, counted from 0"
+                f"there are {n_positions} learnt positions, counted from 0, "
+                f"got words from position {start} to position {end - 1}"
             )
         return x + self.table[start:end]
 
@@ -100,7 +111,7 @@ class Rotary(nn.Module):
 
     Args:
         d_k: Width of each query and key; even.
-        base: The slowest clock takes nearly 2π times base steps a round.
+        base: Clock i takes 2π·base^(2i/d_k) steps a round.
 
     Source: Su et al. (2021), §3.2.2 and §3.4.2, eq. 34.
     """
@@ -113,13 +124,16 @@ class Rotary(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch words d_k"], start: int = 0
     ) -> Float[Tensor, "*batch words d_k"]:
-        """Return x turned; its first row stands at position start."""
-        check_width("x", x, self.d_k)
+        """Return x turned; its first row stands at position start.
+
+        Half precision is rounded once, at the end.
+        """
+        check_words(x, self.d_k)
         angles = clock_angles(x, start, self.base)
-        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        cos, sin = angles.cos(), angles.sin()
         even, odd = x[..., 0::2], x[..., 1::2]
         turned = [even * cos - odd * sin, even * sin + odd * cos]
-        return torch.stack(turned, dim=-1).flatten(-2)
+        return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
 
 
 class RotaryAttention(MultiHeadAttention):
@@ -150,7 +164,8 @@ class ALiBi(nn.Module):
         n_heads: Number of heads. Head h of n has the slope 2^(-8h/n), for
             any n; the paper's code has another rule unless n is a power of 2.
 
-    Source: Press et al. (2022), §3.
+    Source: Press et al. (2022), §3, where nobody looks ahead; here words
+    ahead count by their distance too.
     """
 
     slopes: Tensor  # (heads,)
@@ -164,9 +179,10 @@ class ALiBi(nn.Module):
         self, n_queries: int, n_keys: int
     ) -> Float[Tensor, "heads {n_queries} {n_keys}"]:
         """Return the bias; the last query stands at the last key."""
-        key = torch.arange(n_keys, device=self.slopes.device)
-        query = key[n_keys - n_queries :, None]
-        return -self.slopes[:, None, None] * (query - key).abs()
+        device = self.slopes.device
+        key = torch.arange(n_keys, device=device)
+        query = torch.arange(n_keys - n_queries, n_keys, device=device)
+        return -self.slopes[:, None, None] * (query[:, None] - key).abs()
 
 
 class ALiBiAttention(MultiHeadAttention):
@@ -186,12 +202,12 @@ class ALiBiAttention(MultiHeadAttention):
         check_inputs(q, *kv, grouped=True)
         queries, keys = q.shape[-2], kv.key.shape[-2]
         bias = self.alibi(queries, keys)
-        if is_causal:
-            causal = causal_mask(queries, keys, device=q.device)
-            mask = causal if mask is None else mask & causal
         if mask is not None:
             check_mask(mask, (*q.shape[:-1], keys))
             bias = bias.masked_fill(~mask, -torch.inf)
+        if is_causal:
+            causal = causal_mask(queries, keys, device=q.device)
+            bias = bias.masked_fill(~causal, -torch.inf)
         rate = self.dropout if self.training else 0.0
         grouped = self.n_heads != self.n_kv_heads
         return F.scaled_dot_product_attention(

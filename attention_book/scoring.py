@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (d8aa540789a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (086f15029e43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -315,7 +315,7 @@ def fused_attention(
         mask, is_causal = join_causal(mask, query, key)
     if missing := (None,) * (4 - query.ndim):  # the kernels want four axes
         query, key, value = query[missing], key[missing], value[missing]
-    grouped = query.shape[1] != key.shape[1]
+    grouped = query.shape[-3] != key.shape[-3]
     output = F.scaled_dot_product_attention(
         query, key, value, mask, dropout, is_causal, enable_gqa=grouped
     )

@@ -215,6 +215,15 @@ def test_without_a_batch_and_with_two_batch_axes() -> None:
     torch.testing.assert_close(layer(deep, is_causal=True)[1], expected)
 
 
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+def test_grouped_heads_with_two_batch_axes(n_kv_heads: int) -> None:
+    layer = a_layer(n_kv_heads=n_kv_heads)
+    x, _ = sentences()
+    deep = x[None].expand(2, -1, -1, -1)
+    expected = layer(x, is_causal=True)
+    torch.testing.assert_close(layer(deep, is_causal=True)[1], expected)
+
+
 def test_a_sentence_of_padding_gives_the_bias_alone_and_no_nan() -> None:
     layer = a_layer()
     x, _ = sentences()

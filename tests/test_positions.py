@@ -15,6 +15,7 @@ from attention_book.positions import (
     Rotary,
     RotaryAttention,
     SinusoidalPositions,
+    clock_angles,
 )
 
 BATCH, WORDS, D, HEADS = 2, 7, 24, 4
@@ -106,6 +107,14 @@ def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
                 assert math.isclose(
                     bias[h, i, j].item(), expected, rel_tol=1e-5, abs_tol=1e-7
                 )
+
+
+@pytest.mark.parametrize("queries", [3, 7])
+def test_alibi_stands_the_last_query_at_the_last_key(queries: int) -> None:
+    bias = ALiBi(2)(queries, 5)
+    assert bias.shape == (2, queries, 5)
+    assert (bias[:, -1, -1] == 0).all()
+    assert (bias.diagonal(5 - queries, dim1=1, dim2=2) == 0).all()
 
 
 @pytest.mark.parametrize("is_causal", [True, False])
@@ -221,10 +230,21 @@ def test_vectors_of_another_width_are_named(positions: nn.Module) -> None:
 @pytest.mark.usefixtures("unchecked")
 def test_a_wrong_mask_is_named_by_alibi_too() -> None:
     layer = ALiBiAttention(D, HEADS)
-    with pytest.raises(ValueError, match="mask must be boolean"):
-        layer(words(), mask=torch.ones(WORDS, WORDS))
+    for is_causal in (True, False):
+        with pytest.raises(ValueError, match="mask must be boolean"):
+            layer(words(), mask=torch.ones(WORDS, WORDS), is_causal=is_causal)
     with pytest.raises(ValueError, match="mask must broadcast"):
         layer(words(), mask=torch.ones(5, 5, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_alibi_obeys_a_mask_and_causality_together(is_causal: bool) -> None:
+    torch.manual_seed(0)
+    layer, x = ALiBiAttention(D, HEADS), words()
+    see = torch.rand(BATCH, 1, WORDS, WORDS) < 0.6
+    shown = attention_weights(layer, x, mask=see, is_causal=is_causal)
+    allowed = see & causal_mask(WORDS) if is_causal else see
+    assert ((shown > 0) == allowed).all()
 
 
 def test_dropout_reaches_alibi() -> None:
@@ -232,3 +252,47 @@ def test_dropout_reaches_alibi() -> None:
     assert not torch.allclose(layer(x), layer(x))
     layer.eval()
     torch.testing.assert_close(layer(x), layer(x))
+
+
+def test_the_default_dtype_does_not_blur_positions() -> None:
+    expected = SinusoidalPositions(D)(words(), 4096)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        got = SinusoidalPositions(D)(words().float(), 4096)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.allclose(got - words(), expected - words(), atol=0.2)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        angles = clock_angles(torch.zeros(3, D), 4096, 10_000.0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert angles.dtype == torch.float32
+    torch.testing.assert_close(
+        angles, clock_angles(torch.zeros(3, D), 4096, 10_000.0)
+    )
+
+
+def test_rotation_in_bf16_keeps_scores_that_see_distance_only() -> None:
+    q, k = torch.randn(2, 1, 64, generator=torch.Generator().manual_seed(0))
+    turn = Rotary(64)
+    scores = [
+        (
+            turn(q.bfloat16(), start + 3).float()
+            @ turn(k.bfloat16(), start).float().T
+        ).item()
+        for start in range(0, 4096, 37)
+    ]
+    exact = (turn(q, 3) @ turn(k).T).item()
+    assert max(abs(score - exact) for score in scores) < 0.15
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_row_of_words_is_named() -> None:
+    for positions in SinusoidalPositions(8), LearnedPositions(9, 8), Rotary(8):
+        with pytest.raises(ValueError, match="x must be"):
+            positions(torch.zeros(8))
+        with pytest.raises(ValueError, match="x must be"):
+            positions(torch.zeros(3, 8, dtype=torch.long))
+    with pytest.raises(ValueError, match="position"):
+        LearnedPositions(9, 8)(torch.zeros(1, 8), -1)
