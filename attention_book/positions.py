@@ -1,4 +1,4 @@
-# Made from docs/chapters/06-positions.md (bbe728b0d577). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/06-positions.md (b4cf31973aac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -97,8 +97,8 @@ class LearnedPositions(nn.Module):
         end = start + x.shape[-2]
         if start < 0 or end > n_positions:
             raise ValueError(
-                f"there are {n_positions} learnt positions, counted from 0, "
-                f"got words from position {start} to position {end - 1}"
+                f"positions must be from 0 to {n_positions - 1}, "
+                f"got {start} to {end - 1}"
             )
         return x + self.table[start:end]
 

@@ -68,7 +68,7 @@ def test_learned_positions_are_rows_of_a_table_and_are_trained() -> None:
 
 @pytest.mark.parametrize("start", [5, 11])
 def test_a_position_past_the_table_is_named(start: int) -> None:
-    message = f"there are 11 learnt positions, .* position {start + 6}"
+    message = f"must be from 0 to 10, got {start} to {start + 6}"
     with pytest.raises(ValueError, match=message):
         LearnedPositions(11, D)(words(), start)
     LearnedPositions(11, D)(words(), 4)  # the last that fits
