@@ -61,7 +61,7 @@ def main() -> None:
     scores(256, 64)
     for n in (128, 512, 2048, 4096):
         causal(n)
-    for n in (128, 512, 2048):
+    for n in (128, 512, 2048, 4096):
         padded(n)
 
 
