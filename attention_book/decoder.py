@@ -1,0 +1,115 @@
+# Made from docs/chapters/09-decoder.md (446a340af51a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attention_book.encoder import PostNorm
+from attention_book.multi_head import (
+    KeyValue,
+    KeyValueCache,
+    MultiHeadAttention,
+)
+
+
+def shift(
+    target: Int[Tensor, "*batch words"],
+) -> tuple[Int[Tensor, "*batch words-1"], Int[Tensor, "*batch words-1"]]:
+    """Cut translations into what the decoder reads and what it shall write.
+
+    Args:
+        target: Translations with both ends, `<start>` and `<end>`.
+
+    Returns:
+        All words but the last, and all words but the first.
+
+    Source: Vaswani et al. (2017), §3.1, "offset by one position".
+    """
+    return target[..., :-1], target[..., 1:]
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, cross-attention, feed-forward network.
+
+    Args:
+        attention: How the words written so far look at each other.
+        cross: How they look at the source.
+        feed_forward: What each word makes of itself.
+        around: What goes around each of the three: PostNorm or PreNorm.
+
+    Source: Vaswani et al. (2017), §3.1 and figure 1, right.
+    """
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        cross: MultiHeadAttention,
+        feed_forward: nn.Module,
+        around: tuple[PostNorm, PostNorm, PostNorm],
+    ) -> None:
+        super().__init__()
+        self.attention, self.cross = attention, cross
+        self.feed_forward, self.around = feed_forward, nn.ModuleList(around)
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch words d_model"],
+        memory: Float[Tensor, "*batch source d_model"] | KeyValue,
+        memory_mask: Bool[Tensor, "..."] | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "*batch words d_model"]:
+        """Return the words in the context of the past and of the source."""
+        exchange, look, think = self.around
+        attend, cross = self.attention, self.cross
+        x = exchange(x, lambda y: attend(y, is_causal=True, cache=cache))
+        x = look(x, lambda y: cross(y, memory, memory_mask))
+        output: Tensor = think(x, self.feed_forward)
+        return output
+
+
+class Decoder(nn.Module):
+    """A stack of layers.
+
+    Args:
+        layers: From the first to the last.
+        norm: What goes over the result: a LayerNorm for pre-norm layers,
+            nothing for post-norm.
+    """
+
+    def __init__(
+        self, layers: Iterable[DecoderLayer], norm: nn.Module | None = None
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm or nn.Identity()
+
+    def remember(self, memory: Tensor) -> list[KeyValue]:
+        """Make each layer's keys and values of the source, once."""
+        crosses = [cast(DecoderLayer, layer).cross for layer in self.layers]
+        return [cross.keys_and_values(memory) for cross in crosses]
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch words d_model"],
+        memory: Float[Tensor, "*batch source d_model"] | Sequence[KeyValue],
+        memory_mask: Bool[Tensor, "..."] | None = None,
+        caches: Sequence[KeyValueCache | None] | None = None,
+    ) -> Float[Tensor, "*batch words d_model"]:
+        """Return the words in the context of the past and of the source.
+
+        memory is the encoder's output, or what remember made of it; caches
+        has one for each layer and takes up the words of x.
+        """
+        n = len(self.layers)
+        sources = [memory] * n if isinstance(memory, Tensor) else memory
+        caches = [None] * n if caches is None else caches
+        if not n == len(sources) == len(caches):
+            raise ValueError(
+                f"memory and caches must have one for each of {n} layers, "
+                f"got {len(sources)} and {len(caches)}"
+            )
+        for i, layer in enumerate(self.layers):
+            x = layer(x, sources[i], memory_mask, caches[i])
+        output: Tensor = self.norm(x)
+        return output

@@ -1,0 +1,160 @@
+"""attention_book.decoder against PyTorch's layers and itself, step by step."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attention_book import (
+    KeyValueCache,
+    MultiHeadAttention,
+    RotaryAttention,
+    causal_mask,
+    padding_mask,
+)
+from attention_book.decoder import Decoder, DecoderLayer, shift
+from attention_book.encoder import FeedForward, PostNorm, PreNorm
+
+BATCH, WORDS, SOURCE, D, HEADS, D_FF, LAYERS = 3, 5, 7, 24, 4, 40, 2
+MASK = padding_mask(torch.tensor([7, 2, 4]), SOURCE)
+
+
+def inputs() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return (
+        torch.randn(BATCH, WORDS, D, generator=generator),
+        torch.randn(BATCH, SOURCE, D, generator=generator),
+    )
+
+
+def a_decoder(
+    around: type[PostNorm],
+    attention: type[MultiHeadAttention] = MultiHeadAttention,
+) -> Decoder:
+    torch.manual_seed(1)
+    layers = [
+        DecoderLayer(
+            attention(D, HEADS),
+            MultiHeadAttention(D, HEADS),
+            FeedForward(D, D_FF),
+            (around(D), around(D), around(D)),
+        )
+        for _ in range(LAYERS)
+    ]
+    return Decoder(layers, nn.LayerNorm(D) if around is PreNorm else None)
+
+
+def pytorch_twin(ours: Decoder) -> nn.TransformerDecoder:
+    """PyTorch's decoder with the parameters of ours."""
+    pre = isinstance(ours.norm, nn.LayerNorm)
+    layer = nn.TransformerDecoderLayer(
+        D, HEADS, D_FF, dropout=0.0, batch_first=True, norm_first=pre
+    )
+    theirs = nn.TransformerDecoder(
+        layer, LAYERS, nn.LayerNorm(D) if pre else None
+    )
+    state = {}
+    for i, mine in enumerate(ours.layers):
+        parts = {
+            "self_attn.out_proj": mine.attention.project_out,
+            "multihead_attn.out_proj": mine.cross.project_out,
+            "linear1": mine.feed_forward.widen,
+            "linear2": mine.feed_forward.narrow,
+        }
+        parts |= {f"norm{j + 1}": mine.around[j].norm for j in range(3)}
+        attentions = {
+            "self_attn": mine.attention,
+            "multihead_attn": mine.cross,
+        }
+        for kind in ("weight", "bias"):
+            for name, attention in attentions.items():
+                query = getattr(attention.project_query, kind)
+                key_value = getattr(attention.project_key_value, kind)
+                stacked = torch.cat([query, key_value])
+                state[f"layers.{i}.{name}.in_proj_{kind}"] = stacked
+            for name, module in parts.items():
+                state[f"layers.{i}.{name}.{kind}"] = getattr(module, kind)
+    if pre:
+        state["norm.weight"], state["norm.bias"] = ours.norm.parameters()
+    theirs.load_state_dict({k: v.detach() for k, v in state.items()})
+    return theirs
+
+
+@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+def test_it_equals_pytorch_forward_and_backward(
+    around: type[PostNorm],
+) -> None:
+    ours = a_decoder(around)
+    theirs = pytorch_twin(ours)
+    (x, memory), (y, other) = (
+        [t.requires_grad_() for t in inputs()] for _ in "ab"
+    )
+    mine = ours(x, memory, MASK)
+    expected = theirs(
+        y,
+        other,
+        tgt_mask=~causal_mask(WORDS),
+        memory_key_padding_mask=~MASK[:, 0, 0],
+    )
+    torch.testing.assert_close(mine, expected, atol=1e-5, rtol=1e-5)
+    slope = torch.arange(mine.numel()).reshape(mine.shape).cos()
+    (mine * slope).sum().backward()
+    (expected * slope).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(memory.grad, other.grad, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("attention", [MultiHeadAttention, RotaryAttention])
+@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+@pytest.mark.parametrize("steps", [[1] * 5, [2, 1, 2], [5]])
+def test_step_by_step_equals_all_at_once(
+    steps: list[int],
+    around: type[PostNorm],
+    attention: type[MultiHeadAttention],
+) -> None:
+    decoder = a_decoder(around, attention).eval()
+    x, memory = inputs()
+    with torch.no_grad():
+        remembered = decoder.remember(memory)
+        caches = [KeyValueCache(WORDS) for _ in range(LAYERS)]
+        parts = [
+            decoder(part, remembered, MASK, caches)
+            for part in x.split(steps, dim=1)
+        ]
+        expected = decoder(x, memory, MASK)
+    torch.testing.assert_close(
+        torch.cat(parts, dim=1), expected, atol=1e-5, rtol=1e-5
+    )
+
+
+def test_the_future_and_the_padding_are_hidden_and_the_source_is_not() -> None:
+    decoder = a_decoder(PreNorm).eval()
+    x, memory = inputs()
+    usual = decoder(x, memory, MASK)
+    torch.manual_seed(0)
+    for i in range(1, WORDS):
+        changed = x.clone()
+        changed[:, i] = torch.randn(BATCH, D)
+        output = decoder(changed, memory, MASK)
+        torch.testing.assert_close(output[:, :i], usual[:, :i])
+        assert not torch.allclose(output[:, i:], usual[:, i:])
+    hidden = torch.where(MASK[:, 0, 0, :, None], memory, 9.0)
+    torch.testing.assert_close(decoder(x, hidden, MASK), usual)
+    seen = memory.clone()
+    seen[:, 0] = torch.randn(BATCH, D)
+    assert not torch.allclose(decoder(x, seen, MASK)[:, 0], usual[:, 0])
+
+
+def test_translations_are_shifted_by_one() -> None:
+    target = torch.tensor([[1, 5, 7, 2], [1, 8, 2, 0]])
+    read, write = shift(target)
+    assert read.tolist() == [[1, 5, 7], [1, 8, 2]]
+    assert write.tolist() == [[5, 7, 2], [8, 2, 0]]
+
+
+def test_a_cache_for_each_layer_is_asked_for() -> None:
+    x, memory = inputs()
+    decoder = a_decoder(PreNorm)
+    with pytest.raises(ValueError, match="each of 2 layers, got 2 and 1"):
+        decoder(x, memory, caches=[KeyValueCache(WORDS)])
+    with pytest.raises(ValueError, match="each of 2 layers, got 1 and 2"):
+        decoder(x, decoder.remember(memory)[:1])

@@ -1,0 +1,167 @@
+"""attention_book.encoder against PyTorch's layers and plain formulas."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attention_book import MultiHeadAttention, padding_mask
+from attention_book.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    PostNorm,
+    PreNorm,
+    SwiGLU,
+)
+
+BATCH, WORDS, D, HEADS, D_FF, LAYERS = 3, 7, 24, 4, 40, 2
+LENGTHS = torch.tensor([7, 2, 4])
+
+
+def words() -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(BATCH, WORDS, D, generator=generator)
+
+
+def an_encoder(
+    around: type[PostNorm], dropout: float = 0.0, activation: object = F.relu
+) -> Encoder:
+    torch.manual_seed(1)
+    layers = [
+        EncoderLayer(
+            MultiHeadAttention(D, HEADS, dropout=dropout),
+            FeedForward(D, D_FF, activation=activation, dropout=dropout),  # type: ignore[arg-type]
+            (around(D, dropout), around(D, dropout)),
+        )
+        for _ in range(LAYERS)
+    ]
+    return Encoder(layers, nn.LayerNorm(D) if around is PreNorm else None)
+
+
+def pytorch_twin(ours: Encoder, activation: object) -> nn.TransformerEncoder:
+    """PyTorch's encoder with the parameters of ours."""
+    pre = isinstance(ours.norm, nn.LayerNorm)
+    layer = nn.TransformerEncoderLayer(
+        D,
+        HEADS,
+        D_FF,
+        dropout=0.0,
+        activation=activation,  # type: ignore[arg-type]
+        batch_first=True,
+        norm_first=pre,
+    )
+    theirs = nn.TransformerEncoder(
+        layer,
+        LAYERS,
+        nn.LayerNorm(D) if pre else None,
+        enable_nested_tensor=False,
+    )
+    state = {}
+    for i, mine in enumerate(ours.layers):
+        attention, network = mine.attention, mine.feed_forward
+        parts = {
+            "self_attn.out_proj": attention.project_out,
+            "linear1": network.widen,
+            "linear2": network.narrow,
+            "norm1": mine.around[0].norm,
+            "norm2": mine.around[1].norm,
+        }
+        for kind in ("weight", "bias"):
+            query = getattr(attention.project_query, kind)
+            key_value = getattr(attention.project_key_value, kind)
+            name = f"layers.{i}.self_attn.in_proj_{kind}"
+            state[name] = torch.cat([query, key_value])
+            for part, module in parts.items():
+                state[f"layers.{i}.{part}.{kind}"] = getattr(module, kind)
+    if pre:
+        state["norm.weight"], state["norm.bias"] = ours.norm.parameters()
+    theirs.load_state_dict({k: v.detach() for k, v in state.items()})
+    return theirs
+
+
+@pytest.mark.parametrize("activation", [F.relu, F.gelu])
+@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+def test_it_equals_pytorch_forward_and_backward(
+    around: type[PostNorm], activation: object
+) -> None:
+    ours = an_encoder(around, activation=activation)
+    theirs = pytorch_twin(ours, activation)
+    mask = padding_mask(LENGTHS, WORDS)
+    a, b = (words().requires_grad_() for _ in "ab")
+    real = mask[:, 0, 0, :, None]
+    slope = torch.arange(a.numel()).reshape(a.shape).cos() * real
+    mine = ours(a, mask)
+    other = theirs(b, src_key_padding_mask=~mask[:, 0, 0])
+    torch.testing.assert_close(mine * real, other * real, atol=1e-5, rtol=1e-5)
+    (mine * slope).sum().backward()
+    (other * slope).sum().backward()
+    torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-4)
+    for i in range(LAYERS):
+        mine_ff = ours.layers[i].feed_forward.widen.weight.grad
+        other_ff = theirs.layers[i].linear1.weight.grad
+        torch.testing.assert_close(mine_ff, other_ff, atol=1e-4, rtol=1e-4)
+
+
+def test_a_feed_forward_network_is_its_formula_word_by_word() -> None:
+    torch.manual_seed(0)
+    network, x = FeedForward(D, D_FF), words()
+    W_1, b_1 = network.widen.weight.T, network.widen.bias
+    W_2, b_2 = network.narrow.weight.T, network.narrow.bias
+    for b in range(BATCH):
+        for i in range(WORDS):
+            middle = torch.clamp(x[b, i] @ W_1 + b_1, min=0)
+            torch.testing.assert_close(
+                network(x)[b, i], middle @ W_2 + b_2, atol=1e-5, rtol=1e-5
+            )
+
+
+def test_swiglu_is_its_formula() -> None:
+    torch.manual_seed(0)
+    network, x = SwiGLU(D, D_FF), words()
+    W, V = network.widen.weight.T.chunk(2, dim=1)
+    gate = x @ W
+    middle = gate * torch.sigmoid(gate) * (x @ V)
+    expected = middle @ network.narrow.weight.T
+    torch.testing.assert_close(network(x), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+def test_norms_stand_where_their_names_say(around: type[PostNorm]) -> None:
+    torch.manual_seed(0)
+    wrap, x = around(D), 5 * words() + 3
+    part = nn.Linear(D, D)
+    expected = (
+        wrap.norm(x + part(x))
+        if around is PostNorm
+        else x + part(wrap.norm(x))
+    )
+    torch.testing.assert_close(wrap(x, part), expected)
+
+
+@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+def test_dropout_acts_in_training_only(around: type[PostNorm]) -> None:
+    encoder, x = an_encoder(around, dropout=0.5), words()
+    assert not torch.allclose(encoder(x), encoder(x))
+    encoder.eval()
+    torch.testing.assert_close(encoder(x), an_encoder(around)(x))
+
+
+def test_dropout_reaches_every_part() -> None:
+    x = words()
+    torch.manual_seed(0)
+    for part in FeedForward(D, D_FF, dropout=0.5), SwiGLU(D, 9, dropout=0.5):
+        assert not torch.allclose(part(x), part(x))
+    wrap = PostNorm(D, 0.5)
+    assert not torch.allclose(wrap(x, nn.Identity()), wrap(x, nn.Identity()))
+
+
+@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+def test_padding_reaches_no_real_word(around: type[PostNorm]) -> None:
+    encoder, x = an_encoder(around).eval(), words()
+    mask = padding_mask(LENGTHS, WORDS)
+    scribbled = torch.where(mask[:, 0, 0, :, None], x, 99.0)
+    real = mask[:, 0, 0]
+    torch.testing.assert_close(
+        encoder(scribbled, mask)[real], encoder(x, mask)[real]
+    )
