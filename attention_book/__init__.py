@@ -1,7 +1,16 @@
-# Made from docs/chapters/00-preface.md (5160aa1a1919). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (ddc2c1a7e08f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
 from attention_book.compared import ConvolutionAsAttention
+from attention_book.decoder import Decoder, DecoderLayer
+from attention_book.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    PostNorm,
+    PreNorm,
+    SwiGLU,
+)
 from attention_book.multi_head import (
     KeyValueCache,
     MultiHeadAttention,
@@ -27,6 +36,7 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
+from attention_book.transformer import Transformer, TransformerConfig
 
 __version__ = "0.1.0"
 
@@ -37,14 +47,24 @@ __all__ = [
     "AdditiveAttention",
     "AttentiveSeq2Seq",
     "ConvolutionAsAttention",
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
     "GaussianPooling",
     "KeyValueCache",
     "LearnedPositions",
     "MultiHeadAttention",
+    "PostNorm",
+    "PreNorm",
     "Rotary",
     "RotaryAttention",
     "Seq2Seq",
     "SinusoidalPositions",
+    "SwiGLU",
+    "Transformer",
+    "TransformerConfig",
     "attend",
     "attention_weights",
     "causal_mask",

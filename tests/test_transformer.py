@@ -1,0 +1,225 @@
+"""attention_book.transformer against torch.nn.Transformer and itself."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attention_book import KeyValueCache, causal_mask
+from attention_book.transformer import Transformer, TransformerConfig
+
+BATCH, SOURCE, TARGET, D, HEADS, D_FF, LAYERS = 3, 7, 5, 24, 4, 40, 2
+LENGTHS = torch.tensor([7, 2, 4])
+SMALL: dict[str, Any] = {
+    "n_source": 13,
+    "n_target": 11,
+    "d_model": D,
+    "n_heads": HEADS,
+    "d_ff": D_FF,
+    "n_layers": LAYERS,
+    "dropout": 0.0,
+}
+
+
+def a_model(**changes: Any) -> Transformer:
+    torch.manual_seed(1)
+    return Transformer(TransformerConfig(**SMALL | changes))
+
+
+def words() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return (
+        torch.randint(13, (BATCH, SOURCE), generator=generator),
+        torch.randint(11, (BATCH, TARGET), generator=generator),
+    )
+
+
+def pytorch_twin(ours: Transformer) -> nn.Transformer:
+    """PyTorch's model with the parameters of ours, without extra norms."""
+    pre = ours.config.norm == "pre"
+    theirs = nn.Transformer(
+        D,
+        HEADS,
+        LAYERS,
+        LAYERS,
+        D_FF,
+        dropout=0.0,
+        activation=ours.config.thinking,
+        batch_first=True,
+        norm_first=pre,
+    )
+    if not pre:
+        theirs.encoder.norm = theirs.decoder.norm = None
+    state = {}
+    for side in ("encoder", "decoder"):
+        stack = getattr(ours, side)
+        for i, layer in enumerate(stack.layers):
+            attentions = {"self_attn": layer.attention}
+            if side == "decoder":
+                attentions["multihead_attn"] = layer.cross
+            parts = {
+                "linear1": layer.feed_forward.widen,
+                "linear2": layer.feed_forward.narrow,
+            }
+            for j, around in enumerate(layer.around):
+                parts[f"norm{j + 1}"] = around.norm
+            for name, attention in attentions.items():
+                parts[f"{name}.out_proj"] = attention.project_out
+            at = f"{side}.layers.{i}"
+            for kind in ("weight", "bias"):
+                for name, attention in attentions.items():
+                    query = getattr(attention.project_query, kind)
+                    key_value = getattr(attention.project_key_value, kind)
+                    stacked = torch.cat([query, key_value])
+                    state[f"{at}.{name}.in_proj_{kind}"] = stacked
+                for name, part in parts.items():
+                    state[f"{at}.{name}.{kind}"] = getattr(part, kind)
+        if pre:
+            for kind in ("weight", "bias"):
+                state[f"{side}.norm.{kind}"] = getattr(stack.norm, kind)
+    theirs.load_state_dict({k: v.detach() for k, v in state.items()})
+    return theirs
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("thinking", ["relu", "gelu"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_it_equals_pytorch_forward_and_backward(
+    norm: str, thinking: str
+) -> None:
+    ours = a_model(norm=norm, thinking=thinking)
+    theirs = pytorch_twin(ours)
+    source, target = words()
+    hidden = torch.arange(SOURCE) >= LENGTHS[:, None]
+    logits = ours(source, LENGTHS, target)
+    states = theirs(
+        ours.source(source),
+        ours.target(target),
+        tgt_mask=~causal_mask(TARGET),
+        src_key_padding_mask=hidden,
+        memory_key_padding_mask=hidden,
+    )
+    expected = states @ ours.target.words.weight.T
+    torch.testing.assert_close(logits, expected, atol=1e-5, rtol=1e-5)
+
+    slope = torch.arange(logits.numel()).reshape(logits.shape).cos()
+    tables = ours.source.words.weight, ours.target.words.weight
+    grads = [
+        torch.autograd.grad((out * slope).sum(), tables)
+        for out in (logits, expected)
+    ]
+    for a, b in zip(*grads, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("thinking", ["relu", "gelu", "swiglu"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_step_by_step_equals_all_at_once(
+    norm: str, positions: str, thinking: str
+) -> None:
+    model = a_model(norm=norm, positions=positions, thinking=thinking).eval()
+    source, target = words()
+    with torch.no_grad():
+        expected = model(source, LENGTHS, target)
+        memory, mask = model.encode(source, LENGTHS)
+        remembered = model.decoder.remember(memory)
+        caches = [KeyValueCache(TARGET) for _ in range(LAYERS)]
+        parts = [
+            model.decode(part, remembered, mask, caches)
+            for part in target.split([2, 1, 1, 1], dim=1)
+        ]
+    torch.testing.assert_close(
+        torch.cat(parts, dim=1), expected, atol=1e-5, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+def test_order_matters_and_padding_does_not(positions: str) -> None:
+    model = a_model(positions=positions).eval()
+    source, target = words()
+    usual = model(source, LENGTHS, target)
+    padded = source.clone()
+    padded[1, 2:], padded[2, 4:] = 12, 12
+    torch.testing.assert_close(model(padded, LENGTHS, target), usual)
+    assert not torch.allclose(model(source.flip(1), LENGTHS, target), usual)
+
+
+def test_embeddings_are_scaled_tied_and_shared_as_asked() -> None:
+    model = a_model()
+    source, _ = words()
+    x = a_model(positions="rotary").source(source)
+    table = model.source.words.weight
+    torch.testing.assert_close(x, table[source] * D**0.5)
+    assert model.source is not model.target
+    assert abs(table.std().item() * D**0.5 - 1) < 0.15
+    shared = a_model(n_source=11, shared=True)
+    assert shared.source is shared.target
+    assert sum(p.numel() for p in model.parameters()) - 13 * D == sum(
+        p.numel() for p in shared.parameters()
+    )
+
+
+def test_base_and_big_have_the_papers_sizes() -> None:
+    with torch.device("meta"):
+        base, big = Transformer.base(), Transformer.big()
+        mine = Transformer.big(1000, n_layers=1, dropout=0.5)
+    for model, million in (base, 65), (big, 213):
+        count = sum(p.numel() for p in model.parameters()) / 1e6
+        assert abs(count / million - 1) < 0.03
+    assert (base.config.d_model, base.config.n_heads) == (512, 8)
+    assert (base.config.d_ff, base.config.n_layers) == (2048, 6)
+    assert (big.config.d_model, big.config.n_heads) == (1024, 16)
+    assert (big.config.d_ff, big.config.dropout) == (4096, 0.3)
+    assert base.config.norm == big.config.norm == "post"
+    assert (mine.config.n_layers, mine.config.dropout) == (1, 0.5)
+    assert len(mine.decoder.layers) == 1
+
+
+def test_dropout_acts_in_training_only() -> None:
+    model, (source, target) = a_model(dropout=0.3), words()
+    once, again = (model(source, LENGTHS, target) for _ in "ab")
+    assert not torch.allclose(once, again)
+    model.eval()
+    torch.testing.assert_close(
+        model(source, LENGTHS, target), a_model()(source, LENGTHS, target)
+    )
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_heads": 5}, "n_heads must divide d_model = 24, got 5"),
+        ({"n_source": 0}, "n_source must be 1 or more, got 0"),
+        ({"n_layers": 0}, "n_layers must be 1 or more, got 0"),
+        ({"d_ff": -1}, "d_ff must be 1 or more, got -1"),
+        ({"norm": "middle"}, "norm must be one of .*'pre'.*got 'middle'"),
+        ({"thinking": "tanh"}, "thinking must be one of .*got 'tanh'"),
+        ({"positions": "none"}, "positions must be one of .*got 'none'"),
+        ({"shared": True}, "one size, got n_source 13 and n_target 11"),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
+        ({"n_heads": 8, "positions": "rotary"}, "d_k must be even"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_named(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        a_model(**changes)
+
+
+def test_a_configuration_can_not_be_changed() -> None:
+    config = TransformerConfig(**SMALL)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.d_model = 48  # type: ignore[misc]
+    assert dataclasses.replace(config, norm="pre").norm == "pre"
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_sentence_longer_than_the_learnt_table_is_named() -> None:
+    model = a_model(positions="learned", max_words=6)
+    with pytest.raises(ValueError, match="positions must be from 0 to 5"):
+        model(*words()[:1], LENGTHS, words()[1])
