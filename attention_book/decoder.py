@@ -1,4 +1,4 @@
-# Made from docs/chapters/09-decoder.md (446a340af51a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/09-decoder.md (dad2223ea9cc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -38,7 +38,7 @@ class DecoderLayer(nn.Module):
         feed_forward: What each word makes of itself.
         around: What goes around each of the three: PostNorm or PreNorm.
 
-    Source: Vaswani et al. (2017), §3.1 and figure 1, right.
+    Source: Vaswani et al. (2017), §3.1, §3.2.3 and figure 1, right.
     """
 
     def __init__(
@@ -59,7 +59,12 @@ class DecoderLayer(nn.Module):
         memory_mask: Bool[Tensor, "..."] | None = None,
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "*batch words d_model"]:
-        """Return the words in the context of the past and of the source."""
+        """Return the words in the context of the past and of the source.
+
+        memory is the encoder's output, or keys and values made of it;
+        memory_mask (True = may attend) broadcasts to (*batch, heads, words,
+        source); cache takes up the words of x.
+        """
         exchange, look, think = self.around
         attend, cross = self.attention, self.cross
         x = exchange(x, lambda y: attend(y, is_causal=True, cache=cache))
@@ -73,16 +78,16 @@ class Decoder(nn.Module):
 
     Args:
         layers: From the first to the last.
-        norm: What goes over the result: a LayerNorm for pre-norm layers,
-            nothing for post-norm.
+        norm: Goes over the result: LayerNorm for pre-norm, else nothing.
+
+    Source: Vaswani et al. (2017), §3.1.
     """
 
     def __init__(
         self, layers: Iterable[DecoderLayer], norm: nn.Module | None = None
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(layers)
-        self.norm = norm or nn.Identity()
+        self.layers, self.norm = nn.ModuleList(layers), norm or nn.Identity()
 
     def remember(self, memory: Tensor) -> list[KeyValue]:
         """Make each layer's keys and values of the source, once."""
@@ -98,8 +103,8 @@ class Decoder(nn.Module):
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return the words in the context of the past and of the source.
 
-        memory is the encoder's output, or what remember made of it; caches
-        has one for each layer and takes up the words of x.
+        memory is the encoder's output, or what remember made of it; for the
+        mask see DecoderLayer; caches, one a layer, take up the words of x.
         """
         n = len(self.layers)
         sources = [memory] * n if isinstance(memory, Tensor) else memory

@@ -1,4 +1,4 @@
-# Made from docs/chapters/08-encoder.md (15217a994255). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/08-encoder.md (d0121214c57d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -16,7 +16,8 @@ class FeedForward(nn.Module):
         d_model: Width of input and output.
         d_ff: Width in the middle; the paper takes 4 d_model.
         activation: The bend: torch.relu in the paper, F.gelu in BERT.
-        dropout: Share of the middle that is dropped in training.
+        dropout: Share of the middle that is dropped in training, as PyTorch
+            does; the paper drops none there.
 
     Source: Vaswani et al. (2017), §3.3, eq. 2.
     """
@@ -49,8 +50,8 @@ class SwiGLU(nn.Module):
     Args:
         d_model: Width of input and output.
         d_ff: Width in the middle; 8/3 d_model has as many parameters as a
-            FeedForward of 4 d_model.
-        dropout: Share of the middle that is dropped in training.
+            FeedForward of 4 d_model, biases aside.
+        dropout: Share of the middle dropped in training; not in eq. 6.
 
     Source: Shazeer (2020), §2, eq. 6.
     """

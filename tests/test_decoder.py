@@ -40,7 +40,12 @@ def a_decoder(
         )
         for _ in range(LAYERS)
     ]
-    return Decoder(layers, nn.LayerNorm(D) if around is PreNorm else None)
+    last = nn.LayerNorm(D) if around is PreNorm else None
+    made = Decoder(layers, last)
+    with torch.no_grad():
+        for parameter in made.parameters():  # no norm at 1 and 0
+            parameter += 0.1 * torch.randn_like(parameter)
+    return made
 
 
 def pytorch_twin(ours: Decoder) -> nn.TransformerDecoder:
@@ -84,6 +89,8 @@ def test_it_equals_pytorch_forward_and_backward(
     around: type[PostNorm],
 ) -> None:
     ours = a_decoder(around)
+    for parameter in ours.parameters():  # norms and biases differ as well
+        nn.init.uniform_(parameter, -0.5, 0.5)
     theirs = pytorch_twin(ours)
     (x, memory), (y, other) = (
         [t.requires_grad_() for t in inputs()] for _ in "ab"

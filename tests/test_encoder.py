@@ -36,7 +36,12 @@ def an_encoder(
         )
         for _ in range(LAYERS)
     ]
-    return Encoder(layers, nn.LayerNorm(D) if around is PreNorm else None)
+    last = nn.LayerNorm(D) if around is PreNorm else None
+    made = Encoder(layers, last)
+    with torch.no_grad():
+        for parameter in made.parameters():  # no norm at 1 and 0
+            parameter += 0.1 * torch.randn_like(parameter)
+    return made
 
 
 def pytorch_twin(ours: Encoder, activation: object) -> nn.TransformerEncoder:
