@@ -1,0 +1,420 @@
+# Made from docs/chapters/11-corpus.md (8f267ee36db7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import hashlib
+import random
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Pairs = frozenset[tuple[str, str]]
+
+
+class Phrase(NamedTuple):
+    """The same in both languages."""
+
+    english: str  # tokens, with spaces between them
+    chinese: str
+    head: str = ""  # its noun
+    pairs: Pairs = frozenset()  # words that it brings together
+
+
+def say(english: str, chinese: str, /, **parts: Phrase) -> Phrase:
+    """Fill the gaps of two templates with the same parts."""
+    return Phrase(
+        english.format(**{name: part.english for name, part in parts.items()}),
+        chinese.format(**{name: part.chinese for name, part in parts.items()}),
+        pairs=frozenset().union(*(part.pairs for part in parts.values())),
+    )
+
+
+NOUNS = {
+    noun: (chinese, measure)
+    for noun, chinese, measure in (
+        row.split()
+        for row in """book 书 本|picture 画 幅|letter 信 封|pen 笔 支
+        chair 椅子 把|table 桌子 张|shirt 衬衫 件|hat 帽子 顶|flower 花 朵
+        tree 树 棵|house 房子 栋|bridge 桥 座|car 汽车 辆|boat 船 艘
+        computer 电脑 台|lamp 灯 盏|stone 石头 块|newspaper 报纸 份
+        film 电影 部|apple 苹果 个|cat 猫 只|horse 马 匹|cow 牛 头
+        snake 蛇 条|umbrella 雨伞 把|key 钥匙 把|bird 鸟 只|song 歌 首
+        rope 绳子 根|ticket 票 张""".replace("\n", "|").split("|")
+    )
+}
+COLOURS = {"red": "红色", "green": "绿色", "white": "白色", "black": "黑色"}
+QUALITIES = {
+    adjective: (comparative, chinese)
+    for adjective, comparative, chinese in (
+        row.split()
+        for row in """big bigger 大|small smaller 小|new newer 新
+        old older 旧|heavy heavier 重|light lighter 轻|cheap cheaper 便宜
+        clean cleaner 干净|pretty prettier 漂亮""".replace("\n", "|").split(
+            "|"
+        )
+    )
+}
+NUMBERS = dict(
+    row.split()
+    for row in """two 两|three 三|four 四|five 五|six 六|seven 七|eight 八
+    nine 九|ten 十|twelve 十二|twenty 二十""".replace("\n", "|").split("|")
+)
+PEOPLE = {"Tom": "汤姆", "Jerry": "杰瑞", "Anna": "安娜", "Bob": "鲍勃"}
+PEOPLE |= {"Mary": "玛丽", "Jack": "杰克", "Lily": "莉莉", "Peter": "彼得"}
+OWNERS = {f"{name} 's": chinese for name, chinese in PEOPLE.items()}
+OWNERS |= {"my": "我", "your": "你", "his": "他", "her": "她", "our": "我们"}
+
+
+def describe(rng: random.Random, noun: str) -> Phrase:
+    """Perhaps an adjective before the noun; the pair is noted."""
+    chinese, _ = NOUNS[noun]
+    adjective = rng.choice(["", "", *COLOURS, *QUALITIES])
+    if not adjective:
+        return Phrase(noun, chinese, noun)
+    word = COLOURS.get(adjective) or QUALITIES[adjective][1]
+    pairs = frozenset({(adjective, noun)})
+    return Phrase(f"{adjective} {noun}", f"{word} 的 {chinese}", noun, pairs)
+
+
+def indefinite(rng: random.Random) -> Phrase:
+    """A red book; two red books."""
+    noun = rng.choice(list(NOUNS))
+    what, measure = describe(rng, noun), NOUNS[noun][1]
+    if rng.random() < 0.5:
+        article = "an" if what.english[0] in "aeiou" else "a"
+        english, chinese = f"{article} {what.english}", f"一 {measure}"
+        return what._replace(
+            english=english, chinese=f"{chinese} {what.chinese}"
+        )
+    number = rng.choice(list(NUMBERS))
+    return Phrase(
+        f"{number} {what.english}s",
+        f"{NUMBERS[number]} {measure} {what.chinese}",
+        noun,
+        what.pairs | {(number, noun)},
+    )
+
+
+def definite(rng: random.Random) -> Phrase:
+    """This red book; Tom's red book."""
+    noun = rng.choice(list(NOUNS))
+    what, measure = describe(rng, noun), NOUNS[noun][1]
+    which = rng.choice(["this", "that", *OWNERS])
+    if which in OWNERS:
+        before = f"{OWNERS[which]} 的"
+    else:
+        before = f"{'这' if which == 'this' else '那'} {measure}"
+    return what._replace(
+        english=f"{which} {what.english}", chinese=f"{before} {what.chinese}"
+    )
+
+
+class Verb(NamedTuple):
+    """A verb that takes an object; "-" if it has no -ing form of its own."""
+
+    plain: str
+    third: str
+    past: str
+    going: str
+    chinese: str
+
+
+VERBS = [
+    Verb(*row.split())
+    for row in """buy buys bought buying 买|sell sells sold selling 卖
+    see sees saw - 看见|draw draws drew drawing 画
+    find finds found - 找到|lose loses lost - 弄丢
+    wash washes washed washing 洗|carry carries carried carrying 搬
+    bring brings brought bringing 带来|want wants wanted - 想要
+    break breaks broke - 打破|hide hides hid hiding 藏
+    chase chases chased chasing 追逐""".replace("\n", "|").split("|")
+]
+SUBJECTS = [  # English, Chinese, am / is / are
+    *((name, chinese, "is") for name, chinese in PEOPLE.items()),
+    ("he", "他", "is"),
+    ("she", "她", "is"),
+    ("I", "我", "am"),
+    ("you", "你", "are"),
+    ("we", "我们", "are"),
+    ("they", "他们", "are"),
+]
+PLACES = {"in the garden": "在 花园 里", "at school": "在 学校"}
+PLACES |= {"in the kitchen": "在 厨房 里", "at the market": "在 市场 上"}
+TIMES = {
+    "past": {"yesterday": "昨天", "last week": "上周", "this morning": "今早"},
+    "future": {"tomorrow": "明天", "next week": "下周", "tonight": "今晚"},
+    "present": {"every day": "每天", "every year": "每年"},
+    "now": {"now": "现在", "at this moment": "这 会儿"},
+}
+
+
+STATEMENTS = {  # tense: English, Chinese; then the same, negated
+    "past": (
+        ("{who} {past} {what} {where} {when}", "{where} {verb} 了 {what}"),
+        (
+            "{who} did not {plain} {what} {where} {when}",
+            "没有 {where} {verb} {what}",
+        ),
+    ),
+    "future": (
+        (
+            "{who} will {plain} {what} {where} {when}",
+            "会 {where} {verb} {what}",
+        ),
+        (
+            "{who} will not {plain} {what} {where} {when}",
+            "不 会 {where} {verb} {what}",
+        ),
+    ),
+    "present": (
+        ("{who} {usual} {what} {where} {when}", "{where} {verb} {what}"),
+        (
+            "{who} {does} not {plain} {what} {where} {when}",
+            "不 {where} {verb} {what}",
+        ),
+    ),
+    "now": (
+        ("{who} {be} {going} {what} {when}", "正在 {verb} {what}"),
+        ("{who} {be} not {going} {what} {when}", "没有 在 {verb} {what}"),
+    ),
+}
+
+
+def tidy(text: str) -> str:
+    """Leave one space where a gap stayed empty."""
+    return " ".join(text.split())
+
+
+def an_object(
+    rng: random.Random, verb: Verb, who: str, *, certain: bool
+) -> Phrase:
+    """Somebody else, or a thing; this one where "a book" would not do."""
+    if verb.plain in ("see", "find", "chase", "draw") and rng.random() < 0.4:
+        name = rng.choice([name for name in PEOPLE if name != who])
+        return Phrase(name, PEOPLE[name], name)
+    return definite(rng) if certain or rng.random() < 0.3 else indefinite(rng)
+
+
+def maybe(rng: random.Random, table: dict[str, str]) -> Phrase:
+    """Nothing, or one of the table."""
+    english = rng.choice(["", "", *table])
+    return Phrase(english, table.get(english, ""))
+
+
+def statement(rng: random.Random, tense: str | None = None) -> Phrase:
+    """Who did what, where and when; or did not."""
+    tense = tense or rng.choice(list(STATEMENTS))
+    negated = rng.random() < 0.3
+    english, chinese = STATEMENTS[tense][negated]
+    who, subject, be = rng.choice(SUBJECTS)
+    verb = rng.choice([v for v in VERBS if tense != "now" or v.going != "-"])
+    third, what = be == "is", an_object(rng, verb, who, certain=negated)
+    forms = verb._asdict() | {
+        "usual": verb.third if third else verb.plain,
+        "does": "does" if third else "do",
+        "be": be,
+        "verb": verb.chinese,
+    }
+    said = say(
+        english,
+        "{who} {when} " + chinese,
+        who=Phrase(who, subject),
+        what=what,
+        when=maybe(rng, TIMES[tense]),
+        where=maybe(rng, PLACES if tense != "now" else {}),
+        **{name: Phrase(form, form) for name, form in forms.items()},
+    )
+    pairs = said.pairs | {(verb.plain, what.head)}
+    return Phrase(tidy(said.english), tidy(said.chinese), pairs=pairs)
+
+
+QUESTIONS = [
+    ("what did {who} {plain} {when}", "{who} {when} {verb} 了 什么"),
+    ("what will {who} {plain}", "{who} 会 {verb} 什么"),
+    ("who {past} {what} {when}", "谁 {when} {verb} 了 {what}"),
+    ("did {who} {plain} {what} {when}", "{who} {when} {verb} 了 {what} 吗"),
+    ("where did {who} {plain} {what}", "{who} 在 哪里 {verb} 了 {what}"),
+    ("when will {who} {plain} {what}", "{who} 什么 时候 会 {verb} {what}"),
+    ("will {who} {plain} {what}", "{who} 会 {verb} {what} 吗"),
+]
+
+
+def question(rng: random.Random) -> Phrase:
+    """Who, what, where, when, or yes or no."""
+    english, chinese = rng.choice(QUESTIONS)
+    who, subject, _ = rng.choice(SUBJECTS)
+    verb = rng.choice(VERBS)
+    what = an_object(rng, verb, who, certain=True)
+    asked = say(
+        english,
+        chinese,
+        who=Phrase(who, subject),
+        what=what if "{what}" in english else Phrase("", ""),
+        when=maybe(rng, TIMES["past"]),
+        plain=Phrase(verb.plain, ""),
+        past=Phrase(verb.past, ""),
+        verb=Phrase("", verb.chinese),
+    )
+    pairs = asked.pairs
+    if "{what}" in english:
+        pairs |= {(verb.plain, what.head)}
+    return Phrase(tidy(asked.english), tidy(asked.chinese), pairs=pairs)
+
+
+def bought_by(rng: random.Random) -> Phrase:
+    """The book that Tom bought: a relative clause in the past."""
+    noun, verb = rng.choice(list(NOUNS)), rng.choice(VERBS)
+    (name, subject), (chinese, measure) = (
+        rng.choice(list(PEOPLE.items())),
+        NOUNS[noun],
+    )
+    return Phrase(
+        f"the {noun} that {name} {verb.past}",
+        f"{subject} {verb.chinese} 的 那 {measure} {chinese}",
+        noun,
+        frozenset({(verb.plain, noun)}),
+    )
+
+
+def quality(rng: random.Random) -> Phrase:
+    """This book is heavy; this book is heavier than that one is."""
+    a, b = (
+        bought_by(rng) if rng.random() < 0.4 else definite(rng) for _ in "ab"
+    )
+    adjective = rng.choice(list(QUALITIES))
+    comparative, chinese = QUALITIES[adjective]
+    word = Phrase(adjective, chinese)
+    if rng.random() < 0.4:
+        said = say("{a} is {q}", "{a} 很 {q}", a=a, q=word)
+        return said._replace(pairs=said.pairs | {(adjective, a.head)})
+    word = word._replace(english=comparative)
+    return say("{a} is {q} than {b}", "{a} 比 {b} {q}", a=a, b=b, q=word)
+
+
+def sentence(rng: random.Random) -> Phrase:
+    """One sentence of the grammar, with its stop."""
+    kind = rng.random()
+    if kind < 0.2:
+        return say("{q} ?", "{q} ？", q=question(rng))
+    if kind < 0.4:
+        return say("{q} .", "{q} 。", q=quality(rng))
+    if kind < 0.5:
+        a, b = statement(rng), statement(rng)
+        return say("because {a} , {b} .", "因为 {a} ， 所以 {b} 。", a=a, b=b)
+    return say("{a} .", "{a} 。", a=statement(rng))
+
+
+def is_held_out(pair: tuple[str, str]) -> bool:
+    """Whether training must never see these two words together."""
+    digest = hashlib.sha256(" ".join(pair).encode()).digest()
+    return digest[0] < 26  # of 256: a tenth
+
+
+class Split(NamedTuple):
+    """Sentences, each as its English and its Chinese."""
+
+    train: list[tuple[str, str]]
+    sentences: list[tuple[str, str]]  # unseen, of seen pairs
+    combinations: list[tuple[str, str]]  # each with an unseen pair
+
+
+def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
+    """Draw sentences without repetition until every part is full."""
+    rng = random.Random(seed)
+    split, seen = Split([], [], []), set[str]()
+    while len(split.combinations) < n_test or len(split.train) < n_train:
+        said = sentence(rng)
+        if said.english in seen:
+            continue
+        seen.add(said.english)
+        part, size = split.train, n_train
+        if any(is_held_out(pair) for pair in said.pairs):
+            part, size = split.combinations, n_test
+        elif len(split.sentences) < n_test:
+            part, size = split.sentences, n_test
+        if len(part) < size:
+            part.append((said.english, said.chinese))
+    return split
+
+
+PAD, START, END = 0, 1, 2
+
+
+class Vocabulary:
+    """Words and their numbers.
+
+    Args:
+        sentences: Where to find the words, which spaces separate.
+    """
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        found = {word for text in sentences for word in text.split()}
+        self.words = ["<pad>", "<start>", "<end>", *sorted(found)]
+        self.numbers = {word: i for i, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the number of each word; ValueError names unknown ones."""
+        unknown = [w for w in text.split() if w not in self.numbers]
+        if unknown:
+            raise ValueError(f"unknown words: {' '.join(unknown)}")
+        return [self.numbers[word] for word in text.split()]
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        """Return the words up to the end, with spaces between them."""
+        words = []
+        for number in numbers:
+            if number == END:
+                break
+            if number not in (PAD, START):
+                words.append(self.words[number])
+        return " ".join(words)
+
+
+def tokenise(text: str) -> str:
+    """Put spaces around the punctuation of an English sentence."""
+    return " ".join(re.findall(r"'s\b|\w+|[^\w\s]", text))
+
+
+def make_batches(
+    lengths: list[int], max_tokens: int, rng: random.Random
+) -> list[list[int]]:
+    """Group sentences of like length, so that none is far too long.
+
+    Args:
+        lengths: The length of each sentence, in tokens.
+        max_tokens: The most that a batch may hold, padding included.
+        rng: Decides the order of equally long sentences and of batches.
+
+    Returns:
+        For each batch, which sentences are in it.
+
+    Raises:
+        ValueError: A sentence alone is longer than max_tokens.
+    """
+    if lengths and max(lengths) > max_tokens:
+        raise ValueError(
+            f"max_tokens must be {max(lengths)}, the longest sentence, "
+            f"or more, got {max_tokens}"
+        )
+    order = sorted(
+        range(len(lengths)), key=lambda i: (lengths[i], rng.random())
+    )
+    batches: list[list[int]] = []
+    for i in order:  # the longest of a batch is its last
+        if not batches or (len(batches[-1]) + 1) * lengths[i] > max_tokens:
+            batches.append([])
+        batches[-1].append(i)
+    rng.shuffle(batches)
+    return batches
+
+
+def pad(sentences: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Put sentences into one table, padded at the end; also their lengths."""
+    lengths = torch.tensor([len(numbers) for numbers in sentences])
+    table = torch.full((len(sentences), int(lengths.max())), PAD)
+    for row, numbers in zip(table, sentences, strict=True):
+        row[: len(numbers)] = torch.tensor(numbers)
+    return table, lengths
