@@ -1,4 +1,4 @@
-# Made from docs/chapters/10-transformer.md (1a7ad4892d83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/10-transformer.md (6590f263d815). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ from attention_book.positions import (
     LearnedPositions,
     RotaryAttention,
     SinusoidalPositions,
+    check_even,
 )
 from attention_book.scoring import padding_mask
 
 Norm = Literal["post", "pre"]
 Thinking = Literal["relu", "gelu", "swiglu"]
 Positions = Literal["sinusoidal", "learned", "rotary"]
-KINDS = {"norm": Norm, "thinking": Thinking, "positions": Positions}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +42,22 @@ class TransformerConfig:
     """What decides the shape of a Transformer; by default the paper's base.
 
     Attributes:
-        n_source: Size of the source vocabulary; n_target, of the target's.
+        n_source: Size of the source vocabulary.
+        n_target: Size of the target vocabulary.
         shared: Whether both sides share one vocabulary and its embeddings.
+        d_model: Width of the words.
+        n_heads: Heads of each attention.
+        d_ff: Width inside the feed-forward networks.
         n_layers: Layers of the encoder, and as many of the decoder.
-        dropout: Share of each part's output that training drops.
+        dropout: Share of the embeddings, and of each part's output, that
+            training drops.
+        norm: Whether normalisation comes after each part or before it.
         thinking: The kind of feed-forward network.
+        positions: How words are told where they stand.
         max_words: How many positions there are, if they are learnt.
+
+    Raises:
+        ValueError: A number or a kind is out of range, or they do not fit.
 
     Source: Vaswani et al. (2017), table 3.
     """
@@ -66,22 +76,51 @@ class TransformerConfig:
     max_words: int = 1024
 
     def __post_init__(self) -> None:
-        check_heads(self.d_model, self.n_heads, self.n_heads)
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {self.dropout}")
-        for name in ("n_source", "n_target", "d_ff", "n_layers", "max_words"):
-            if (got := getattr(self, name)) < 1:
-                raise ValueError(f"{name} must be 1 or more, got {got}")
-        for name, kind in KINDS.items():
-            if (got := getattr(self, name)) not in get_args(kind):
-                raise ValueError(
-                    f"{name} must be one of {get_args(kind)}, got {got!r}"
-                )
-        if self.shared and self.n_source != self.n_target:
+        check_config(self)
+
+
+COUNTS = (
+    "n_source",
+    "n_target",
+    "d_model",
+    "n_heads",
+    "d_ff",
+    "n_layers",
+    "max_words",
+)
+KINDS = {
+    "shared": Literal[False, True],
+    "norm": Norm,
+    "thinking": Thinking,
+    "positions": Positions,
+}
+
+
+def check_config(c: TransformerConfig) -> None:
+    """Raise ValueError unless each entry makes sense and all fit."""
+    for name in COUNTS:
+        # type, because isinstance takes True for an int
+        if type(got := getattr(c, name)) is not int or got < 1:
             raise ValueError(
-                "a shared vocabulary must have one size, got n_source "
-                f"{self.n_source} and n_target {self.n_target}"
+                f"{name} must be a positive whole number, got {got!r}"
             )
+    if not isinstance(c.dropout, int | float) or not 0 <= c.dropout < 1:
+        raise ValueError(f"dropout must be in [0, 1), got {c.dropout!r}")
+    for name, kind in KINDS.items():
+        if (got := getattr(c, name)) not in get_args(kind):
+            raise ValueError(
+                f"{name} must be one of {get_args(kind)}, got {got!r}"
+            )
+    check_heads(c.d_model, c.n_heads, c.n_heads)
+    if c.positions == "sinusoidal":
+        check_even("d_model", c.d_model)
+    if c.positions == "rotary":
+        check_even("d_model / n_heads", c.d_model // c.n_heads)
+    if c.shared and c.n_source != c.n_target:
+        raise ValueError(
+            "a shared vocabulary must have one size, got n_source "
+            f"{c.n_source} and n_target {c.n_target}"
+        )
 
 
 class Embedding(nn.Module):
@@ -173,7 +212,7 @@ class EncoderDecoder(nn.Module):
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "batch target n_target"]:
         """Return the logits after each word; caches hold those before."""
-        start = 0 if caches is None else caches[0].length
+        start = caches[0].length if caches else 0
         x = self.target(target, start)
         x = self.decoder(x, memory, mask, caches)
         return F.linear(x, self.target.words.weight)
@@ -188,40 +227,43 @@ class EncoderDecoder(nn.Module):
 class Transformer(EncoderDecoder):
     """The whole model, made to order.
 
-    Source: Vaswani et al. (2017), §3 and figure 1.
+    Source: Vaswani et al. (2017), §3, figure 1 and table 3.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = c = config
-        own = Embedding(c.n_target, c)
-        self.target, self.source = own, own
-        if not c.shared:
-            self.source = Embedding(c.n_source, c)
+        self.target = Embedding(c.n_target, c)
+        self.source = self.target if c.shared else Embedding(c.n_source, c)
 
         def encoder_layer() -> EncoderLayer:
-            around = make_around(c), make_around(c)
-            parts = make_attention(c), make_feed_forward(c)
-            return EncoderLayer(*parts, around)
+            return EncoderLayer(
+                make_attention(c),
+                make_feed_forward(c),
+                (make_around(c), make_around(c)),
+            )
 
         def decoder_layer() -> DecoderLayer:
-            around = make_around(c), make_around(c), make_around(c)
-            cross = MultiHeadAttention(c.d_model, c.n_heads)
-            parts = make_attention(c), cross, make_feed_forward(c)
-            return DecoderLayer(*parts, around)
+            return DecoderLayer(
+                make_attention(c),
+                MultiHeadAttention(c.d_model, c.n_heads),  # to the memory
+                make_feed_forward(c),
+                (make_around(c), make_around(c), make_around(c)),
+            )
 
-        n, norm = range(c.n_layers), make_last_norm
-        self.encoder = Encoder([encoder_layer() for _ in n], norm(c))
-        self.decoder = Decoder([decoder_layer() for _ in n], norm(c))
+        encoder_layers = [encoder_layer() for _ in range(c.n_layers)]
+        decoder_layers = [decoder_layer() for _ in range(c.n_layers)]
+        self.encoder = Encoder(encoder_layers, make_last_norm(c))
+        self.decoder = Decoder(decoder_layers, make_last_norm(c))
 
     @classmethod
     def base(cls, n_words: int = 37_000, **changes: Any) -> "Transformer":
-        """Make the paper's base model, of 65 million parameters."""
-        sizes = {"n_source": n_words, "n_target": n_words, "shared": True}
-        return cls(TransformerConfig(**sizes | changes))
+        """Make the paper's base model, with changes to its configuration."""
+        base = {"n_source": n_words, "n_target": n_words, "shared": True}
+        return cls(TransformerConfig(**base | changes))
 
     @classmethod
     def big(cls, n_words: int = 37_000, **changes: Any) -> "Transformer":
-        """Make the paper's big model, of 213 million parameters."""
+        """Make the paper's big model, with changes to its configuration."""
         big = {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3}
         return cls.base(n_words, **big | changes)

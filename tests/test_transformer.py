@@ -193,22 +193,44 @@ def test_dropout_acts_in_training_only() -> None:
     ("changes", "message"),
     [
         ({"n_heads": 5}, "n_heads must divide d_model = 24, got 5"),
-        ({"n_source": 0}, "n_source must be 1 or more, got 0"),
-        ({"n_layers": 0}, "n_layers must be 1 or more, got 0"),
-        ({"d_ff": -1}, "d_ff must be 1 or more, got -1"),
+        ({"n_source": 0}, "n_source must be a positive whole number, got 0"),
+        ({"n_layers": 0}, "n_layers must be a positive whole number, got 0"),
+        ({"n_layers": 2.5}, "n_layers must be a positive .*, got 2.5"),
+        ({"n_target": "11"}, "n_target must be a positive .*, got '11'"),
+        ({"d_model": 0}, "d_model must be a positive whole number, got 0"),
+        ({"d_model": -8}, "d_model must be a positive .*, got -8"),
+        ({"d_model": 24.0}, "d_model must be a positive .*, got 24.0"),
+        ({"n_heads": 0}, "n_heads must be a positive whole number, got 0"),
+        ({"d_ff": -1}, "d_ff must be a positive whole number, got -1"),
+        ({"max_words": 0}, "max_words must be a positive .*, got 0"),
         ({"norm": "middle"}, "norm must be one of .*'pre'.*got 'middle'"),
         ({"thinking": "tanh"}, "thinking must be one of .*got 'tanh'"),
         ({"positions": "none"}, "positions must be one of .*got 'none'"),
+        ({"shared": "no"}, "shared must be one of .*got 'no'"),
         ({"shared": True}, "one size, got n_source 13 and n_target 11"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
-        ({"n_heads": 8, "positions": "rotary"}, "d_k must be even"),
+        ({"dropout": float("nan")}, r"dropout must be in \[0, 1\), got nan"),
+        ({"dropout": "0.1"}, r"dropout must be in \[0, 1\), got '0.1'"),
+        ({"d_model": 25, "n_heads": 5}, "d_model must be even .*got 25"),
+        (
+            {"n_heads": 8, "positions": "rotary"},
+            "d_model / n_heads must be even and positive, got 3",
+        ),
     ],
 )
 def test_numbers_that_do_not_fit_are_named(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        a_model(**changes)
+        TransformerConfig(**SMALL | changes)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_empty_list_of_caches_is_named() -> None:
+    model, (source, target) = a_model(), words()
+    memory, mask = model.encode(source, LENGTHS)
+    with pytest.raises(ValueError, match="one for each of 2 layers"):
+        model.decode(target, memory, mask, caches=[])
 
 
 def test_a_configuration_can_not_be_changed() -> None:
