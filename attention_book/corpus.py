@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (8f267ee36db7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (bef5ef850cd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 import re
@@ -20,6 +20,11 @@ class Phrase(NamedTuple):
     pairs: Pairs = frozenset()  # words that it brings together
 
 
+def rows(text: str) -> list[list[str]]:
+    """Cut a table at its bars and line breaks, and each row into words."""
+    return [row.split() for row in re.split(r"[|\n]", text)]
+
+
 def say(english: str, chinese: str, /, **parts: Phrase) -> Phrase:
     """Fill the gaps of two templates with the same parts."""
     return Phrase(
@@ -31,34 +36,27 @@ def say(english: str, chinese: str, /, **parts: Phrase) -> Phrase:
 
 NOUNS = {
     noun: (chinese, measure)
-    for noun, chinese, measure in (
-        row.split()
-        for row in """book 书 本|picture 画 幅|letter 信 封|pen 笔 支
-        chair 椅子 把|table 桌子 张|shirt 衬衫 件|hat 帽子 顶|flower 花 朵
-        tree 树 棵|house 房子 栋|bridge 桥 座|car 汽车 辆|boat 船 艘
-        computer 电脑 台|lamp 灯 盏|stone 石头 块|newspaper 报纸 份
-        film 电影 部|apple 苹果 个|cat 猫 只|horse 马 匹|cow 牛 头
-        snake 蛇 条|umbrella 雨伞 把|key 钥匙 把|bird 鸟 只|song 歌 首
-        rope 绳子 根|ticket 票 张""".replace("\n", "|").split("|")
-    )
+    for noun, chinese, measure in rows("""book 书 本|picture 画 幅|letter 信 封
+    pen 笔 支|chair 椅子 把|table 桌子 张|shirt 衬衫 件|hat 帽子 顶
+    flower 花 朵|tree 树 棵|house 房子 栋|bridge 桥 座|car 汽车 辆
+    boat 船 艘|computer 电脑 台|lamp 灯 盏|stone 石头 块|newspaper 报纸 份
+    mirror 镜子 面|apple 苹果 个|cat 猫 只|horse 马 匹|cow 牛 头|snake 蛇 条
+    umbrella 雨伞 把|key 钥匙 把|bird 鸟 只|ring 戒指 枚|rope 绳子 根
+    ticket 票 张""")
 }
 COLOURS = {"red": "红色", "green": "绿色", "white": "白色", "black": "黑色"}
 QUALITIES = {
     adjective: (comparative, chinese)
-    for adjective, comparative, chinese in (
-        row.split()
-        for row in """big bigger 大|small smaller 小|new newer 新
-        old older 旧|heavy heavier 重|light lighter 轻|cheap cheaper 便宜
-        clean cleaner 干净|pretty prettier 漂亮""".replace("\n", "|").split(
-            "|"
-        )
-    )
+    for adjective, comparative, chinese in rows("""big bigger 大
+    small smaller 小|dirty dirtier 脏|heavy heavier 重|light lighter 轻
+    cheap cheaper 便宜|clean cleaner 干净|pretty prettier 漂亮
+    strange stranger 奇怪""")
 }
-NUMBERS = dict(
-    row.split()
-    for row in """two 两|three 三|four 四|five 五|six 六|seven 七|eight 八
-    nine 九|ten 十|twelve 十二|twenty 二十""".replace("\n", "|").split("|")
-)
+NUMBERS = {
+    row[0]: row[1]
+    for row in rows("""two 两|three 三|four 四|five 五|six 六
+    seven 七|eight 八|nine 九|ten 十|twelve 十二|twenty 二十""")
+}
 PEOPLE = {"Tom": "汤姆", "Jerry": "杰瑞", "Anna": "安娜", "Bob": "鲍勃"}
 PEOPLE |= {"Mary": "玛丽", "Jack": "杰克", "Lily": "莉莉", "Peter": "彼得"}
 OWNERS = {f"{name} 's": chinese for name, chinese in PEOPLE.items()}
@@ -72,8 +70,10 @@ def describe(rng: random.Random, noun: str) -> Phrase:
     if not adjective:
         return Phrase(noun, chinese, noun)
     word = COLOURS.get(adjective) or QUALITIES[adjective][1]
+    if word not in ("大", "小", "脏"):
+        word = f"{word} 的"
     pairs = frozenset({(adjective, noun)})
-    return Phrase(f"{adjective} {noun}", f"{word} 的 {chinese}", noun, pairs)
+    return Phrase(f"{adjective} {noun}", f"{word} {chinese}", noun, pairs)
 
 
 def indefinite(rng: random.Random) -> Phrase:
@@ -87,12 +87,9 @@ def indefinite(rng: random.Random) -> Phrase:
             english=english, chinese=f"{chinese} {what.chinese}"
         )
     number = rng.choice(list(NUMBERS))
-    return Phrase(
-        f"{number} {what.english}s",
-        f"{NUMBERS[number]} {measure} {what.chinese}",
-        noun,
-        what.pairs | {(number, noun)},
-    )
+    chinese = f"{NUMBERS[number]} {measure} {what.chinese}"
+    pairs = what.pairs | {(number, noun)}
+    return Phrase(f"{number} {what.english}s", chinese, noun, pairs)
 
 
 def definite(rng: random.Random) -> Phrase:
@@ -100,17 +97,19 @@ def definite(rng: random.Random) -> Phrase:
     noun = rng.choice(list(NOUNS))
     what, measure = describe(rng, noun), NOUNS[noun][1]
     which = rng.choice(["this", "that", *OWNERS])
-    if which in OWNERS:
-        before = f"{OWNERS[which]} 的"
-    else:
+    if which not in OWNERS:
         before = f"{'这' if which == 'this' else '那'} {measure}"
+    elif "的" in what.chinese:  # not 汤姆 的 红色 的 书
+        before = f"{OWNERS[which]} 那 {measure}"
+    else:
+        before = f"{OWNERS[which]} 的"
     return what._replace(
         english=f"{which} {what.english}", chinese=f"{before} {what.chinese}"
     )
 
 
 class Verb(NamedTuple):
-    """A verb that takes an object; "-" if it has no -ing form of its own."""
+    """A verb that takes an object; "-" if it names a result, such as find."""
 
     plain: str
     third: str
@@ -120,14 +119,13 @@ class Verb(NamedTuple):
 
 
 VERBS = [
-    Verb(*row.split())
-    for row in """buy buys bought buying 买|sell sells sold selling 卖
-    see sees saw - 看见|draw draws drew drawing 画
-    find finds found - 找到|lose loses lost - 弄丢
-    wash washes washed washing 洗|carry carries carried carrying 搬
-    bring brings brought bringing 带来|want wants wanted - 想要
-    break breaks broke - 打破|hide hides hid hiding 藏
-    chase chases chased chasing 追逐""".replace("\n", "|").split("|")
+    Verb(*row)
+    for row in rows("""buy buys bought buying 买|sell sells sold selling 卖
+    see sees saw - 看见|draw draws drew drawing 画|find finds found - 找到
+    lose loses lost - 弄丢|wash washes washed washing 洗
+    borrow borrows borrowed borrowing 借|break breaks broke - 弄坏
+    choose chooses chose choosing 挑选|hide hides hid hiding 藏
+    chase chases chased chasing 追逐""")
 ]
 SUBJECTS = [  # English, Chinese, am / is / are
     *((name, chinese, "is") for name, chinese in PEOPLE.items()),
@@ -139,12 +137,12 @@ SUBJECTS = [  # English, Chinese, am / is / are
     ("they", "他们", "are"),
 ]
 PLACES = {"in the garden": "在 花园 里", "at school": "在 学校"}
-PLACES |= {"in the kitchen": "在 厨房 里", "at the market": "在 市场 上"}
+PLACES |= {"in the kitchen": "在 厨房 里", "at the market": "在 市场 里"}
 TIMES = {
     "past": {"yesterday": "昨天", "last week": "上周", "this morning": "今早"},
     "future": {"tomorrow": "明天", "next week": "下周", "tonight": "今晚"},
-    "present": {"every day": "每天", "every year": "每年"},
-    "now": {"now": "现在", "at this moment": "这 会儿"},
+    "present": {"every day": "每天 都", "every year": "每年 都"},
+    "now": {"now": "现在", "at this moment": "这会儿"},
 }
 
 
@@ -169,7 +167,7 @@ STATEMENTS = {  # tense: English, Chinese; then the same, negated
     "present": (
         ("{who} {usual} {what} {where} {when}", "{where} {verb} {what}"),
         (
-            "{who} {does} not {plain} {what} {where} {when}",
+            "{who} {does} not {plain} {what} {where}",
             "不 {where} {verb} {what}",
         ),
     ),
@@ -192,7 +190,12 @@ def an_object(
     if verb.plain in ("see", "find", "chase", "draw") and rng.random() < 0.4:
         name = rng.choice([name for name in PEOPLE if name != who])
         return Phrase(name, PEOPLE[name], name)
-    return definite(rng) if certain or rng.random() < 0.3 else indefinite(rng)
+    if not certain and rng.random() < 0.7:
+        return indefinite(rng)
+    what = definite(rng)
+    while what.english.startswith(f"{who} 's"):  # Tom lost Tom's book
+        what = definite(rng)
+    return what
 
 
 def maybe(rng: random.Random, table: dict[str, str]) -> Phrase:
@@ -207,7 +210,9 @@ def statement(rng: random.Random, tense: str | None = None) -> Phrase:
     negated = rng.random() < 0.3
     english, chinese = STATEMENTS[tense][negated]
     who, subject, be = rng.choice(SUBJECTS)
-    verb = rng.choice([v for v in VERBS if tense != "now" or v.going != "-"])
+    verb = rng.choice(
+        [v for v in VERBS if tense in ("past", "future") or v.going != "-"]
+    )
     third, what = be == "is", an_object(rng, verb, who, certain=negated)
     forms = verb._asdict() | {
         "usual": verb.third if third else verb.plain,
@@ -220,7 +225,7 @@ def statement(rng: random.Random, tense: str | None = None) -> Phrase:
         "{who} {when} " + chinese,
         who=Phrase(who, subject),
         what=what,
-        when=maybe(rng, TIMES[tense]),
+        when=maybe(rng, TIMES[tense] if "{when}" in english else {}),
         where=maybe(rng, PLACES if tense != "now" else {}),
         **{name: Phrase(form, form) for name, form in forms.items()},
     )
@@ -233,7 +238,7 @@ QUESTIONS = [
     ("what will {who} {plain}", "{who} 会 {verb} 什么"),
     ("who {past} {what} {when}", "谁 {when} {verb} 了 {what}"),
     ("did {who} {plain} {what} {when}", "{who} {when} {verb} 了 {what} 吗"),
-    ("where did {who} {plain} {what}", "{who} 在 哪里 {verb} 了 {what}"),
+    ("where did {who} {plain} {what}", "{who} 是 在 哪里 {verb} {what} 的"),
     ("when will {who} {plain} {what}", "{who} 什么 时候 会 {verb} {what}"),
     ("will {who} {plain} {what}", "{who} 会 {verb} {what} 吗"),
 ]
@@ -281,10 +286,11 @@ def quality(rng: random.Random) -> Phrase:
     a, b = (
         bought_by(rng) if rng.random() < 0.4 else definite(rng) for _ in "ab"
     )
-    adjective = rng.choice(list(QUALITIES))
+    said_already = {first for first, _ in a.pairs}  # no dirty book is dirty
+    adjective = rng.choice([q for q in QUALITIES if q not in said_already])
     comparative, chinese = QUALITIES[adjective]
     word = Phrase(adjective, chinese)
-    if rng.random() < 0.4:
+    if rng.random() < 0.4 or a == b:
         said = say("{a} is {q}", "{a} 很 {q}", a=a, q=word)
         return said._replace(pairs=said.pairs | {(adjective, a.head)})
     word = word._replace(english=comparative)
@@ -299,7 +305,8 @@ def sentence(rng: random.Random) -> Phrase:
     if kind < 0.4:
         return say("{q} .", "{q} 。", q=quality(rng))
     if kind < 0.5:
-        a, b = statement(rng), statement(rng)
+        a = statement(rng, rng.choice(["past", "present", "now"]))
+        b = statement(rng, rng.choice(["present", "now", "future"]))
         return say("because {a} , {b} .", "因为 {a} ， 所以 {b} 。", a=a, b=b)
     return say("{a} .", "{a} 。", a=statement(rng))
 
@@ -314,8 +321,8 @@ class Split(NamedTuple):
     """Sentences, each as its English and its Chinese."""
 
     train: list[tuple[str, str]]
-    sentences: list[tuple[str, str]]  # unseen, of seen pairs
-    combinations: list[tuple[str, str]]  # each with an unseen pair
+    sentences: list[tuple[str, str]]  # unseen, of pairs in use
+    combinations: list[tuple[str, str]]  # each with a held-out pair
 
 
 def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:

@@ -70,8 +70,6 @@ def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
         words = said.chinese.split()
         for i, word in enumerate(words):
             if word in NUMBERS.values() or word in ("一", "这", "那"):
-                if word == "这" and words[i + 1] == "会儿":
-                    continue
                 measure = words[i + 1]
                 assert measure in measures, said
                 noun = next(w for w in words[i + 2 :] if w in measure_of)
@@ -98,6 +96,30 @@ def test_tenses_have_their_marks(drawn: list[Phrase]) -> None:
             "not" not in english
         ):
             assert "正在" in chinese, said
+
+
+def test_results_are_not_under_way_nor_refused(drawn: list[Phrase]) -> None:
+    results = {verb.chinese for verb in VERBS if verb.going == "-"}
+    assert results == {"看见", "找到", "弄丢", "弄坏"}
+    for said in drawn:
+        for before, word in itertools.pairwise(said.chinese.split()):
+            assert not (word in results and before in ("正在", "不", "都"))
+
+
+def test_negation_has_no_doubtful_scope(drawn: list[Phrase]) -> None:
+    for said in drawn:
+        for clause in said.chinese.split("，"):
+            words = clause.split()
+            assert not {"都", "不"} <= set(words), said
+
+
+def test_an_owner_and_an_adjective_share_one_de(drawn: list[Phrase]) -> None:
+    describing = {*COLOURS.values(), *(word for _, word in QUALITIES.values())}
+    for said in drawn:
+        words = said.chinese.split()
+        for i, word in enumerate(words[1:-1], start=1):
+            if word in describing:
+                assert (words[i - 1], words[i + 1]) != ("的", "的"), said
 
 
 def test_a_and_an_are_right(drawn: list[Phrase]) -> None:
