@@ -52,6 +52,9 @@ class Core:
     seeds = math.floor(5.5)
 
 
+SEEDS = 5
+
+
 def _hidden():
     pass
 ```
@@ -110,6 +113,7 @@ def test_shared_blocks_stand_once(chapter: Chapter) -> None:
         assert "``` {.text .output .no-copy}\n5\n```" in woven
         assert "API [`Core`][attention_book.apple.Core]</p>" in woven
         assert "_hidden`]" not in woven
+        assert "SEEDS`]" not in woven  # a constant has no place there
 
 
 def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:
