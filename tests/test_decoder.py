@@ -13,6 +13,7 @@ from attention_book import (
 )
 from attention_book.decoder import Decoder, DecoderLayer, shift
 from attention_book.encoder import FeedForward, PostNorm, PreNorm
+from tests.twins import randomise, stack_state
 
 BATCH, WORDS, SOURCE, D, HEADS, D_FF, LAYERS = 3, 5, 7, 24, 4, 40, 2
 MASK = padding_mask(torch.tensor([7, 2, 4]), SOURCE)
@@ -42,9 +43,7 @@ def a_decoder(
     ]
     last = nn.LayerNorm(D) if around is PreNorm else None
     made = Decoder(layers, last)
-    with torch.no_grad():
-        for parameter in made.parameters():  # no norm at 1 and 0
-            parameter += 0.1 * torch.randn_like(parameter)
+    randomise(made)
     return made
 
 
@@ -57,30 +56,7 @@ def pytorch_twin(ours: Decoder) -> nn.TransformerDecoder:
     theirs = nn.TransformerDecoder(
         layer, LAYERS, nn.LayerNorm(D) if pre else None
     )
-    state = {}
-    for i, mine in enumerate(ours.layers):
-        parts = {
-            "self_attn.out_proj": mine.attention.project_out,
-            "multihead_attn.out_proj": mine.cross.project_out,
-            "linear1": mine.feed_forward.widen,
-            "linear2": mine.feed_forward.narrow,
-        }
-        parts |= {f"norm{j + 1}": mine.around[j].norm for j in range(3)}
-        attentions = {
-            "self_attn": mine.attention,
-            "multihead_attn": mine.cross,
-        }
-        for kind in ("weight", "bias"):
-            for name, attention in attentions.items():
-                query = getattr(attention.project_query, kind)
-                key_value = getattr(attention.project_key_value, kind)
-                stacked = torch.cat([query, key_value])
-                state[f"layers.{i}.{name}.in_proj_{kind}"] = stacked
-            for name, module in parts.items():
-                state[f"layers.{i}.{name}.{kind}"] = getattr(module, kind)
-    if pre:
-        state["norm.weight"], state["norm.bias"] = ours.norm.parameters()
-    theirs.load_state_dict({k: v.detach() for k, v in state.items()})
+    theirs.load_state_dict(stack_state(ours))
     return theirs
 
 

@@ -14,6 +14,7 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
+from tests.twins import randomise, stack_state
 
 BATCH, WORDS, D, HEADS, D_FF, LAYERS = 3, 7, 24, 4, 40, 2
 LENGTHS = torch.tensor([7, 2, 4])
@@ -31,16 +32,14 @@ def an_encoder(
     layers = [
         EncoderLayer(
             MultiHeadAttention(D, HEADS, dropout=dropout),
-            FeedForward(D, D_FF, activation=activation, dropout=dropout),  # type: ignore[arg-type]
+            FeedForward(D, D_FF, activation=activation, dropout=dropout),
             (around(D, dropout), around(D, dropout)),
         )
         for _ in range(LAYERS)
     ]
     last = nn.LayerNorm(D) if around is PreNorm else None
     made = Encoder(layers, last)
-    with torch.no_grad():
-        for parameter in made.parameters():  # no norm at 1 and 0
-            parameter += 0.1 * torch.randn_like(parameter)
+    randomise(made)
     return made
 
 
@@ -52,7 +51,7 @@ def pytorch_twin(ours: Encoder, activation: object) -> nn.TransformerEncoder:
         HEADS,
         D_FF,
         dropout=0.0,
-        activation=activation,  # type: ignore[arg-type]
+        activation=activation,
         batch_first=True,
         norm_first=pre,
     )
@@ -62,26 +61,7 @@ def pytorch_twin(ours: Encoder, activation: object) -> nn.TransformerEncoder:
         nn.LayerNorm(D) if pre else None,
         enable_nested_tensor=False,
     )
-    state = {}
-    for i, mine in enumerate(ours.layers):
-        attention, network = mine.attention, mine.feed_forward
-        parts = {
-            "self_attn.out_proj": attention.project_out,
-            "linear1": network.widen,
-            "linear2": network.narrow,
-            "norm1": mine.around[0].norm,
-            "norm2": mine.around[1].norm,
-        }
-        for kind in ("weight", "bias"):
-            query = getattr(attention.project_query, kind)
-            key_value = getattr(attention.project_key_value, kind)
-            name = f"layers.{i}.self_attn.in_proj_{kind}"
-            state[name] = torch.cat([query, key_value])
-            for part, module in parts.items():
-                state[f"layers.{i}.{part}.{kind}"] = getattr(module, kind)
-    if pre:
-        state["norm.weight"], state["norm.bias"] = ours.norm.parameters()
-    theirs.load_state_dict({k: v.detach() for k, v in state.items()})
+    theirs.load_state_dict(stack_state(ours))
     return theirs
 
 

@@ -14,6 +14,7 @@ from attention_book import (
     scaled_dot_product_attention,
 )
 from attention_book.multi_head import join_heads, split_heads
+from tests.twins import attention_state
 
 BATCH, HEADS, QUERIES, KEYS, D = 3, 4, 5, 7, 24
 D_K = D // HEADS
@@ -29,19 +30,13 @@ def sentences() -> tuple[Tensor, Tensor]:
 
 def a_layer(**options: object) -> MultiHeadAttention:
     torch.manual_seed(1)
-    return MultiHeadAttention(D, HEADS, **options)  # type: ignore[arg-type]
+    return MultiHeadAttention(D, HEADS, **options)
 
 
 def pytorch_twin(ours: MultiHeadAttention) -> nn.MultiheadAttention:
     bias = ours.project_out.bias is not None
     theirs = nn.MultiheadAttention(D, HEADS, bias=bias, batch_first=True)
-    state = {}
-    for kind in ("weight", "bias") if bias else ("weight",):
-        parts = ours.project_query, ours.project_key_value
-        stacked = torch.cat([getattr(part, kind) for part in parts])
-        state[f"in_proj_{kind}"] = stacked.detach()
-        state[f"out_proj.{kind}"] = getattr(ours.project_out, kind).detach()
-    theirs.load_state_dict(state)
+    theirs.load_state_dict(attention_state(ours))
     return theirs
 
 
@@ -233,7 +228,7 @@ def test_a_sentence_of_padding_gives_the_bias_alone_and_no_nan() -> None:
         output[1], layer.project_out.bias.expand(QUERIES, -1)
     )
     output.sum().backward()
-    assert not any(p.grad.isnan().any() for p in layer.parameters())  # type: ignore[union-attr]
+    assert not any(p.grad.isnan().any() for p in layer.parameters())
     assert (attention_weights(layer, x, mask=mask)[1] == 0).all()
 
 
@@ -297,7 +292,7 @@ def test_numbers_that_do_not_fit_are_named(
 ) -> None:
     arguments = {"d_model": D, "n_heads": HEADS} | options
     with pytest.raises(ValueError, match=message):
-        MultiHeadAttention(**arguments)  # type: ignore[arg-type]
+        MultiHeadAttention(**arguments)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -412,7 +407,7 @@ def test_no_matrix_of_scores_is_made_for_causal_attention() -> None:
     largest = 0
 
     class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             nonlocal largest
             result = func(*args, **(kwargs or {}))
             made = result if isinstance(result, tuple) else (result,)

@@ -28,7 +28,7 @@ def test_the_readmes_example_runs() -> None:
     (example,) = (b for b in page.blocks if b.info == "python")
     names: dict[str, object] = {}
     exec(example.body, names)
-    assert names["y"].shape == names["x"].shape  # type: ignore[attr-defined]
+    assert names["y"].shape == names["x"].shape
 
 
 def test_the_package_is_typed_and_silent() -> None:

@@ -199,7 +199,7 @@ def test_a_row_with_nothing_to_see_gives_no_nan(
         output[1], layer.project_out.bias.expand(WORDS, -1)
     )
     output.sum().backward()
-    assert not any(p.grad.isnan().any() for p in layer.parameters())  # type: ignore[union-attr]
+    assert not any(p.grad.isnan().any() for p in layer.parameters())
     assert (attention_weights(layer, x, mask=mask)[1] == 0).all()
 
 

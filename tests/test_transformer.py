@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attention_book import KeyValueCache, causal_mask
 from attention_book.transformer import Transformer, TransformerConfig
+from tests.twins import randomise, stack_state
 
 BATCH, SOURCE, TARGET, D, HEADS, D_FF, LAYERS = 3, 7, 5, 24, 4, 40, 2
 LENGTHS = torch.tensor([7, 2, 4])
@@ -52,34 +53,8 @@ def pytorch_twin(ours: Transformer) -> nn.Transformer:
     )
     if not pre:
         theirs.encoder.norm = theirs.decoder.norm = None
-    state = {}
     for side in ("encoder", "decoder"):
-        stack = getattr(ours, side)
-        for i, layer in enumerate(stack.layers):
-            attentions = {"self_attn": layer.attention}
-            if side == "decoder":
-                attentions["multihead_attn"] = layer.cross
-            parts = {
-                "linear1": layer.feed_forward.widen,
-                "linear2": layer.feed_forward.narrow,
-            }
-            for j, around in enumerate(layer.around):
-                parts[f"norm{j + 1}"] = around.norm
-            for name, attention in attentions.items():
-                parts[f"{name}.out_proj"] = attention.project_out
-            at = f"{side}.layers.{i}"
-            for kind in ("weight", "bias"):
-                for name, attention in attentions.items():
-                    query = getattr(attention.project_query, kind)
-                    key_value = getattr(attention.project_key_value, kind)
-                    stacked = torch.cat([query, key_value])
-                    state[f"{at}.{name}.in_proj_{kind}"] = stacked
-                for name, part in parts.items():
-                    state[f"{at}.{name}.{kind}"] = getattr(part, kind)
-        if pre:
-            for kind in ("weight", "bias"):
-                state[f"{side}.norm.{kind}"] = getattr(stack.norm, kind)
-    theirs.load_state_dict({k: v.detach() for k, v in state.items()})
+        getattr(theirs, side).load_state_dict(stack_state(getattr(ours, side)))
     return theirs
 
 
@@ -90,6 +65,7 @@ def test_it_equals_pytorch_forward_and_backward(
     norm: str, thinking: str
 ) -> None:
     ours = a_model(norm=norm, thinking=thinking)
+    randomise(ours)
     theirs = pytorch_twin(ours)
     source, target = words()
     hidden = torch.arange(SOURCE) >= LENGTHS[:, None]
@@ -144,7 +120,8 @@ def test_order_matters_and_padding_does_not(positions: str) -> None:
     padded = source.clone()
     padded[1, 2:], padded[2, 4:] = 12, 12
     torch.testing.assert_close(model(padded, LENGTHS, target), usual)
-    assert not torch.allclose(model(source.flip(1), LENGTHS, target), usual)
+    turned = model(source.flip(1), LENGTHS, target)
+    assert not torch.allclose(turned[0], usual[0])  # of full length
 
 
 def test_embeddings_are_scaled_tied_and_shared_as_asked() -> None:
@@ -176,6 +153,24 @@ def test_base_and_big_have_the_papers_sizes() -> None:
     assert base.config.norm == big.config.norm == "post"
     assert (mine.config.n_layers, mine.config.dropout) == (1, 0.5)
     assert len(mine.decoder.layers) == 1
+
+
+def test_dropout_reaches_the_embeddings() -> None:
+    embedding, (source, _) = a_model(dropout=0.5).source, words()
+    assert (embedding(source) == 0).any()
+    embedding.eval()
+    assert not (embedding(source) == 0).any()
+
+
+def test_dropout_reaches_every_layer() -> None:
+    model, (source, target) = a_model(dropout=0.5), words()
+    model.source.eval()
+    model.target.eval()
+    once, again = (model.encode(source, LENGTHS)[0] for _ in "ab")
+    assert not torch.allclose(once, again)
+    mask = torch.ones(BATCH, 1, 1, SOURCE, dtype=torch.bool)
+    once, again = (model.decode(target, again, mask) for _ in "ab")
+    assert not torch.allclose(once, again)
 
 
 def test_dropout_acts_in_training_only() -> None:
@@ -236,7 +231,7 @@ def test_an_empty_list_of_caches_is_named() -> None:
 def test_a_configuration_can_not_be_changed() -> None:
     config = TransformerConfig(**SMALL)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        config.d_model = 48  # type: ignore[misc]
+        config.d_model = 48
     assert dataclasses.replace(config, norm="pre").norm == "pre"
 
 

@@ -33,7 +33,7 @@ def results(
         name: x.to(device) if isinstance(x, Tensor) else x
         for name, x in kwargs.items()
     }
-    out = attention(q, k, v, **on_device)  # type: ignore[operator]
+    out = attention(q, k, v, **on_device)
     output = out[0] if isinstance(out, tuple) else out
     output.float().square().sum().backward()
     parts = (output.detach(), q.grad, k.grad, v.grad)
