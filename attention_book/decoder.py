@@ -1,14 +1,15 @@
-# Made from docs/chapters/09-decoder.md (dad2223ea9cc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/09-decoder.md (c43c9a0e3f7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book.encoder import PostNorm
 from attention_book.multi_head import (
     KeyValue,
     KeyValueCache,
+    Mask,
     MultiHeadAttention,
 )
 
@@ -56,19 +57,21 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "*batch words d_model"],
         memory: Float[Tensor, "*batch source d_model"] | KeyValue,
-        memory_mask: Bool[Tensor, "..."] | None = None,
+        memory_mask: Mask = None,
         cache: KeyValueCache | None = None,
+        *,
+        mask: Mask = None,
+        is_causal: bool = True,
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return the words in the context of the past and of the source.
 
-        memory is the encoder's output, or keys and values made of it;
-        memory_mask (True = may attend) broadcasts to (*batch, heads, words,
-        source); cache takes up the words of x.
+        memory is the encoder's output, or keys and values made of it; both
+        masks, of the source and among the words, are as attention takes them.
         """
         exchange, look, think = self.around
-        attend, cross = self.attention, self.cross
-        x = exchange(x, lambda y: attend(y, is_causal=True, cache=cache))
-        x = look(x, lambda y: cross(y, memory, memory_mask))
+        options = {"mask": mask, "is_causal": is_causal, "cache": cache}
+        x = exchange(x, lambda y: self.attention(y, **options))
+        x = look(x, lambda y: self.cross(y, memory, memory_mask))
         output: Tensor = think(x, self.feed_forward)
         return output
 
@@ -79,8 +82,6 @@ class Decoder(nn.Module):
     Args:
         layers: From the first to the last.
         norm: Goes over the result: LayerNorm for pre-norm, else nothing.
-
-    Source: Vaswani et al. (2017), §3.1.
     """
 
     def __init__(
@@ -98,13 +99,15 @@ class Decoder(nn.Module):
         self,
         x: Float[Tensor, "*batch words d_model"],
         memory: Float[Tensor, "*batch source d_model"] | Sequence[KeyValue],
-        memory_mask: Bool[Tensor, "..."] | None = None,
+        memory_mask: Mask = None,
         caches: Sequence[KeyValueCache | None] | None = None,
+        *,
+        mask: Mask = None,
+        is_causal: bool = True,
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return the words in the context of the past and of the source.
 
-        memory is the encoder's output, or what remember made of it; for the
-        mask see DecoderLayer; caches, one a layer, take up the words of x.
+        As in DecoderLayer; memory may be what remember made of it.
         """
         n = len(self.layers)
         sources = [memory] * n if isinstance(memory, Tensor) else memory
@@ -114,7 +117,7 @@ class Decoder(nn.Module):
                 f"memory and caches must have one for each of {n} layers, "
                 f"got {len(sources)} and {len(caches)}"
             )
+        options = {"mask": mask, "is_causal": is_causal}
         for i, layer in enumerate(self.layers):
-            x = layer(x, sources[i], memory_mask, caches[i])
-        output: Tensor = self.norm(x)
-        return output
+            x = layer(x, sources[i], memory_mask, caches[i], **options)
+        return cast(Tensor, self.norm(x))

@@ -1,12 +1,12 @@
-# Made from docs/chapters/08-encoder.md (d0121214c57d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/08-encoder.md (f830785f25fc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.multi_head import MultiHeadAttention
+from attention_book.multi_head import Mask, MultiHeadAttention
 
 
 class FeedForward(nn.Module):
@@ -131,7 +131,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*batch words d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
+        mask: Mask = None,
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return the words in their context; mask as attention takes it."""
         exchange, think = self.around
@@ -161,7 +161,7 @@ class Encoder(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*batch words d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
+        mask: Mask = None,
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return the words in their context; mask as attention takes it."""
         for layer in self.layers:

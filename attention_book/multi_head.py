@@ -1,11 +1,16 @@
-# Made from docs/chapters/05-multi-head.md (7801b52fe556). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from typing import NamedTuple
+# Made from docs/chapters/05-multi-head.md (de3d7f8436d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import NamedTuple, cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from attention_book.scoring import check_mask, check_width, fused_attention
+from attention_book.scoring import (
+    check_mask,
+    check_width,
+    fused_attention,
+    padding_mask,
+)
 
 
 def split_heads(
@@ -45,9 +50,9 @@ def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
 
 
 def check_cache(
-    cache: "KeyValueCache",
+    cache: "KeyValueCache | None",
     memory: object,
-    mask: Tensor | None,
+    mask: "Tensor | Packed | None",
     x: Tensor,
     n_heads: int,
 ) -> int:
@@ -55,8 +60,12 @@ def check_cache(
 
     It is for self-attention, and the mask has to fit what it will hold.
     """
+    if cache is None:
+        return 0
     if memory is not None:
         raise ValueError("cache is for self-attention, got memory as well")
+    if isinstance(mask, Packed):
+        raise ValueError("cache is for padded sentences, got packed ones")
     if mask is not None:
         *batch, words, _ = x.shape
         check_mask(mask, (*batch, n_heads, words, cache.length + words))
@@ -131,7 +140,7 @@ class MultiHeadAttention(HeadProjections):
         self,
         x: Float[Tensor, "*batch queries d_model"],
         memory: Float[Tensor, "*batch keys d_model"] | KeyValue | None = None,
-        mask: Bool[Tensor, "..."] | None = None,
+        mask: "Bool[Tensor, '...'] | Packed | None" = None,
         *,
         is_causal: bool = False,
         cache: "KeyValueCache | None" = None,
@@ -141,17 +150,17 @@ class MultiHeadAttention(HeadProjections):
         mask (True = may attend) broadcasts to (*batch, heads, queries, keys);
         is_causal hides the future too. ValueError if anything does not fit.
         """
-        start = 0
-        if cache is not None:
-            start = check_cache(cache, memory, mask, x, self.n_heads)
+        start = check_cache(cache, memory, mask, x, self.n_heads)
         query = self.queries(x, start)
         if not isinstance(memory, KeyValue):
             source = x if memory is None else memory
             memory = self.keys_and_values(source, start)
         kv = memory if cache is None else cache.append(*memory)
-        heads = self.attend(query, kv, mask, is_causal)
-        output: Tensor = self.project_out(join_heads(heads))
-        return output
+        if isinstance(mask, Packed):
+            heads = attend_packed(self, query, kv, mask, is_causal)
+        else:
+            heads = self.attend(query, kv, mask, is_causal)
+        return cast(Tensor, self.project_out(join_heads(heads)))
 
 
 def attention_weights(
@@ -219,3 +228,62 @@ class KeyValueCache:
         self.room.value[..., start:end, :] = value
         self.length = end
         return KeyValue(*(x[..., :end, :] for x in self.room))
+
+
+class Packing:
+    """Where the words of a padded batch stand, so that padding can go.
+
+    Args:
+        lengths: How many words of each sentence are real; they come first.
+        n_words: Length of the padded sentences.
+    """
+
+    def __init__(self, lengths: Int[Tensor, " batch"], n_words: int) -> None:
+        self.mask = padding_mask(lengths, n_words)
+        real = self.mask[:, 0, 0]
+        self.shape, self.places = real.shape, real.flatten().nonzero()[:, 0]
+
+    def pack(
+        self, table: Shaped[Tensor, "batch words ..."]
+    ) -> Shaped[Tensor, "tokens ..."]:
+        """Put the real words of all sentences into one row."""
+        return table.flatten(0, 1).index_select(0, self.places)
+
+    def unpack(
+        self, row: Shaped[Tensor, "tokens ..."]
+    ) -> Shaped[Tensor, "batch words ..."]:
+        """Lay the row out again, with zeros as padding."""
+        table = row.new_zeros(self.shape.numel(), *row.shape[1:])
+        table = table.index_copy(0, self.places, row)
+        return table.view(*self.shape, *row.shape[1:])
+
+
+class Packed(NamedTuple):
+    """What stands for the mask where words are packed."""
+
+    queries: Packing
+    keys: Packing
+
+
+Mask = Bool[Tensor, "..."] | Packed | None
+
+
+def attend_packed(
+    attention: MultiHeadAttention,
+    q: Float[Tensor, "heads queries d_k"],
+    kv: KeyValue,
+    packed: Packed,
+    is_causal: bool,
+) -> Float[Tensor, "heads queries d_k"]:
+    """Let each sentence attend for itself, laid out for the moment."""
+
+    def table(x: Tensor, packing: Packing) -> Tensor:
+        return packing.unpack(x.transpose(0, 1)).transpose(1, 2)
+
+    # Padding comes last: causality alone hides it from its own sentence.
+    alone = is_causal and packed.queries is packed.keys
+    hidden = None if alone else packed.keys.mask
+    tables = KeyValue(*(table(x, packed.keys) for x in kv))
+    heads = table(q, packed.queries)  # (batch, heads, words, d_k)
+    heads = attention.attend(heads, tables, hidden, is_causal)
+    return packed.queries.pack(heads.transpose(1, 2)).transpose(0, 1)

@@ -13,6 +13,7 @@ from attention_book import (
 )
 from attention_book.decoder import Decoder, DecoderLayer, shift
 from attention_book.encoder import FeedForward, PostNorm, PreNorm
+from attention_book.multi_head import Packed, Packing
 from tests.twins import randomise, stack_state
 
 BATCH, WORDS, SOURCE, D, HEADS, D_FF, LAYERS = 3, 5, 7, 24, 4, 40, 2
@@ -141,3 +142,29 @@ def test_a_cache_for_each_layer_is_asked_for() -> None:
         decoder(x, memory, caches=[KeyValueCache(WORDS)])
     with pytest.raises(ValueError, match="each of 2 layers, got 1 and 2"):
         decoder(x, decoder.remember(memory)[:1])
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_packed_words_are_decoded_as_padded_ones(is_causal: bool) -> None:
+    decoder, (x, memory) = a_decoder(PreNorm).eval(), inputs()
+    words = Packing(torch.tensor([WORDS, 2, 3]), WORDS)
+    source = Packing(torch.tensor([2, SOURCE, 1]), SOURCE)
+    padded = decoder(
+        x, memory, source.mask, mask=words.mask, is_causal=is_causal
+    )
+    packed = decoder(
+        words.pack(x),
+        source.pack(memory),
+        Packed(words, source),
+        mask=Packed(words, words),
+        is_causal=is_causal,
+    )
+    torch.testing.assert_close(packed, words.pack(padded))
+
+
+def test_the_words_may_look_ahead_where_nothing_is_causal() -> None:
+    decoder, (x, memory) = a_decoder(PreNorm).eval(), inputs()
+    usual = decoder(x, memory, MASK, is_causal=False)
+    changed = torch.cat([x[:, :-1], torch.ones_like(x[:, -1:])], dim=1)
+    output = decoder(changed, memory, MASK, is_causal=False)
+    assert not torch.allclose(output[:, 0], usual[:, 0])

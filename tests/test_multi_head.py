@@ -13,7 +13,13 @@ from attention_book import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.multi_head import join_heads, split_heads
+from attention_book.multi_head import (
+    Packed,
+    Packing,
+    join_heads,
+    split_heads,
+)
+from attention_book.positions import ALiBiAttention, RotaryAttention
 from tests.twins import attention_state
 
 BATCH, HEADS, QUERIES, KEYS, D = 3, 4, 5, 7, 24
@@ -395,6 +401,16 @@ def test_a_cache_with_a_memory_is_refused() -> None:
         a_layer()(x, memory, cache=KeyValueCache(9))
 
 
+def test_a_cache_with_packed_words_is_refused() -> None:
+    layer, packing = a_layer().eval(), Packing(torch.tensor([3]), 3)
+    with pytest.raises(ValueError, match="cache is for padded sentences"):
+        layer(
+            torch.randn(3, D),
+            mask=Packed(packing, packing),
+            cache=KeyValueCache(3),
+        )
+
+
 def test_shapes_are_checked_in_the_tests() -> None:
     x, memory = sentences()
     with pytest.raises(TypeCheckError):
@@ -419,3 +435,57 @@ def test_no_matrix_of_scores_is_made_for_causal_attention() -> None:
     with Watch():
         a_layer()(torch.randn(1, n, D), is_causal=True).sum().backward()
     assert largest < n * n
+
+
+def test_packing_and_unpacking_undo_each_other() -> None:
+    x, _ = sentences()
+    packing = Packing(torch.tensor([2, 0, QUERIES]), QUERIES)
+    row = packing.pack(x)
+    torch.testing.assert_close(row, torch.cat([x[0, :2], x[2]]))
+    table = packing.unpack(row)
+    assert torch.equal(table[0, :2], x[0, :2])
+    assert torch.equal(table[2], x[2])
+    assert not table[0, 2:].any()
+    assert not table[1].any()
+
+
+@pytest.mark.parametrize(
+    "kind", [MultiHeadAttention, RotaryAttention, ALiBiAttention]
+)
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_packed_words_attend_as_padded_ones(
+    kind: type[MultiHeadAttention], is_causal: bool
+) -> None:
+    torch.manual_seed(2)
+    layer, (x, _) = kind(D, HEADS, n_kv_heads=2), sentences()
+    packing = Packing(torch.tensor([QUERIES, 1, 3]), QUERIES)
+    inputs = [x.clone().requires_grad_() for _ in "ab"]
+
+    padded = layer(inputs[0], mask=packing.mask, is_causal=is_causal)
+    packed = layer(
+        packing.pack(inputs[1]),
+        mask=Packed(packing, packing),
+        is_causal=is_causal,
+    )
+
+    torch.testing.assert_close(packed, packing.pack(padded))
+    packing.pack(padded).square().sum().backward()
+    packed.square().sum().backward()
+    torch.testing.assert_close(inputs[1].grad, inputs[0].grad)
+
+
+def test_packed_queries_look_at_packed_keys() -> None:
+    layer, (x, memory) = a_layer(), sentences()
+    queries = Packing(torch.tensor([QUERIES, 1, 3]), QUERIES)
+    keys = Packing(torch.tensor([2, KEYS, 4]), KEYS)
+    padded = layer(x, memory, keys.mask)
+    packed = layer(queries.pack(x), keys.pack(memory), Packed(queries, keys))
+    torch.testing.assert_close(packed, queries.pack(padded))
+    causal = layer(x, memory, keys.mask, is_causal=True)
+    packed = layer(
+        queries.pack(x),
+        keys.pack(memory),
+        Packed(queries, keys),
+        is_causal=True,
+    )
+    torch.testing.assert_close(packed, queries.pack(causal))
