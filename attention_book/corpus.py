@@ -1,9 +1,14 @@
-# Made from docs/chapters/11-corpus.md (bef5ef850cd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (0efe94b9f291). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import gettext
 import hashlib
+import json
 import random
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+import unicodedata
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -345,44 +350,62 @@ def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
 
 
 PAD, START, END = 0, 1, 2
+SPECIAL = ["<pad>", "<start>", "<end>"]
+HAN = r"[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]"
+
+
+def tokenise(text: str) -> str:
+    """Put spaces around the punctuation of an English sentence."""
+    text = text.replace("’", "'").replace("won't", "will not")
+    text = text.replace("n't", " not")
+    return " ".join(re.findall(r"'s\b|\w+|[^\w\s]", text))
+
+
+def untokenise(text: str) -> str:
+    """Write tokens as people do, without spaces where none belong."""
+    text = re.sub(r"\s+(?=[.,?!]|'s\b)", "", text)
+    return re.sub(rf"(?<={HAN})\s+(?={HAN})", "", text)
 
 
 class Vocabulary:
-    """Words and their numbers.
+    """Whole words and their numbers.
 
     Args:
-        sentences: Where to find the words, which spaces separate.
+        words: All words, the three special ones first.
     """
 
-    def __init__(self, sentences: Iterable[str]) -> None:
-        found = {word for text in sentences for word in text.split()}
-        self.words = ["<pad>", "<start>", "<end>", *sorted(found)]
-        self.numbers = {word: i for i, word in enumerate(self.words)}
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+        self.numbers = {word: i for i, word in enumerate(words)}
+
+    @classmethod
+    def learn(cls, sentences: Iterable[str]) -> "Vocabulary":
+        """Find the words of sentences."""
+        found = {w for text in sentences for w in tokenise(text).split()}
+        return cls(SPECIAL + sorted(found))
 
     def __len__(self) -> int:
         return len(self.words)
 
     def encode(self, text: str) -> list[int]:
         """Return the number of each word; ValueError names unknown ones."""
-        unknown = [w for w in text.split() if w not in self.numbers]
-        if unknown:
+        found = {}
+        for word in (words := tokenise(text).split()):  # This is this, too
+            number = self.numbers.get(word, self.numbers.get(word.lower()))
+            found[word] = number
+        if unknown := [word for word in found if found[word] is None]:
             raise ValueError(f"unknown words: {' '.join(unknown)}")
-        return [self.numbers[word] for word in text.split()]
+        return [number for w in words if (number := found[w]) is not None]
 
     def decode(self, numbers: Iterable[int]) -> str:
-        """Return the words up to the end, with spaces between them."""
+        """Return the text up to the end."""
         words = []
         for number in numbers:
             if number == END:
                 break
             if number not in (PAD, START):
                 words.append(self.words[number])
-        return " ".join(words)
-
-
-def tokenise(text: str) -> str:
-    """Put spaces around the punctuation of an English sentence."""
-    return " ".join(re.findall(r"'s\b|\w+|[^\w\s]", text))
+        return untokenise(" ".join(words))
 
 
 def make_batches(
@@ -425,3 +448,216 @@ def pad(sentences: list[list[int]]) -> tuple[Tensor, Tensor]:
     for row, numbers in zip(table, sentences, strict=True):
         row[: len(numbers)] = torch.tensor(numbers)
     return table, lengths
+
+
+Pair = tuple[str, str]  # source, target
+CATALOGUES = [  # where systems keep what their programs say
+    "/usr/share/locale",
+    "/usr/share/locale-langpack",
+    "/usr/local/share/locale",
+    "/opt/homebrew/share/locale",
+]
+
+
+def read_catalogues(
+    language: str = "zh_CN", folders: Iterable[str | Path] = CATALOGUES
+) -> list[Pair]:
+    """Read the messages of this machine's programs, with translations.
+
+    Plural forms come as the singular; catalogues that can't be read are
+    left out with a warning.
+    """
+    pairs: dict[str, str] = {}
+    for folder in folders:
+        for path in sorted(Path(folder).glob(f"{language}/*/*.mo")):
+            try:
+                with path.open("rb") as file:
+                    found = gettext.GNUTranslations(file)
+            except (OSError, ValueError, LookupError) as error:
+                warnings.warn(f"{path}: left out: {error}", stacklevel=2)
+                continue
+            # gettext looks up and does not list: there is no public way
+            for key, text in vars(found)["_catalog"].items():
+                message, form = key if isinstance(key, tuple) else (key, 0)
+                if form == 0:  # a context may stand before the message
+                    pairs.setdefault(message.split("\x04")[-1], text)
+    return list(pairs.items())
+
+
+def read_tsv(path: str | Path) -> list[Pair]:
+    """Read a text file: on each line source, tab, target; more is ignored.
+
+    Raises:
+        ValueError: The file is not such a text; says where and what came.
+    """
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}: wanted UTF-8, got another byte at {error.start}"
+        ) from None
+    pairs = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if "\0" in line:
+            raise ValueError(f"{path}:{number}: wanted text, got a NUL byte")
+        parts = [part.strip() for part in line.split("\t")]
+        if line.strip() and (len(parts) < 2 or not all(parts[:2])):
+            raise ValueError(
+                f"{path}:{number}: wanted source, tab, target, "
+                f"got {line.strip()[:40]!r}"
+            )
+        if line.strip():
+            pairs.append((parts[0], parts[1]))
+    return pairs
+
+
+def read_dataset(
+    name: str, source: str = "en", target: str = "zh", split: str = "train"
+) -> list[Pair]:
+    """Read a data set of the Hugging Face library, which must be installed.
+
+    Its rows hold both languages, or a `translation` that holds both.
+    """
+    try:
+        import datasets
+    except ImportError:
+        raise ImportError("run first: pip install datasets") from None
+    rows: Any = datasets.load_dataset(name, split=split)
+    pairs = (row.get("translation", row) for row in rows)
+    return [(row[source], row[target]) for row in pairs]
+
+
+def tidy_message(text: str) -> str:
+    """Write a message in one way, without the marks of shortcut keys."""
+    text = unicodedata.normalize("NFC", text)
+    text = re.sub(r"\s*\([_&]\w\)", "", text)
+    return tidy(re.sub(r"(?<!\w)[_&](?=\w)|(?<=[a-z])_(?=[a-z])", "", text))
+
+
+def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
+    """Keep what can be learnt from, once.
+
+    Args:
+        pairs: As they were found.
+        max_length: The most characters on either side.
+    """
+    kept: dict[str, str] = {}
+    for pair in pairs:
+        source, target = map(tidy_message, pair)
+        ratio = (len(source) + 9) / (len(target) + 3)  # Chinese is shorter
+        if (
+            core(source)
+            and core(source) != core(target)
+            and len(source) <= max_length
+            and len(target) <= max_length
+            and 1 / 3 < ratio < 9
+        ):
+            kept.setdefault(source, target)
+    return list(kept.items())
+
+
+def core(text: str) -> str:
+    """What is left without case, digits, punctuation and placeholders."""
+    text = re.sub(r"%[-+#\d.$*]*[hlzj]*[a-zA-Z]|\{\w*\}", " ", text)
+    return tidy(re.sub(r"[\W\d_]+", " ", text.casefold()))
+
+
+def split_pairs(
+    pairs: Sequence[Pair], n_test: int, seed: int = 0
+) -> tuple[list[Pair], list[Pair]]:
+    """Draw pairs for testing, and keep for training what is unlike them.
+
+    Returns:
+        The training pairs, and n_test test pairs. They share no source and
+        no target, whatever the case, digits, punctuation, placeholders.
+
+    Raises:
+        ValueError: There are not enough pairs to keep any for training.
+    """
+    shuffled = random.Random(seed).sample(list(pairs), len(pairs))
+    test = shuffled[:n_test]
+    sources = {core(source) for source, _ in test}
+    targets = {core(target) for _, target in test}
+    train = [
+        (source, target)
+        for source, target in shuffled[n_test:]
+        if core(source) not in sources and core(target) not in targets
+    ]
+    if not train:
+        raise ValueError(
+            f"wanted more than the {n_test} pairs for testing, and some "
+            f"unlike them, got {len(pairs)}"
+        )
+    return train, test
+
+
+class Subwords:
+    """Pieces of words and their numbers; has Vocabulary's methods.
+
+    Args:
+        tokenizer: A tokenizers.Tokenizer whose first three are special.
+
+    Source: Sennrich et al. (2016), §3.2, on bytes as in Radford et al.
+        (2019), §2.2.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        tokenizer.encode_special_tokens = True  # "<end>" in a text is text
+
+    @classmethod
+    def learn(cls, sentences: Iterable[str], n_words: int) -> "Subwords":
+        """Find up to n_words pieces, 256 bytes and 3 special ones included."""
+        tokenizers = import_tokenizers()
+        as_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+        tokenizer.pre_tokenizer = as_bytes
+        tokenizer.decoder = tokenizers.decoders.ByteLevel()
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=n_words,
+            special_tokens=SPECIAL,
+            initial_alphabet=as_bytes.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(sentences, trainer)
+        return cls(tokenizer)
+
+    def __len__(self) -> int:
+        return int(self.tokenizer.get_vocab_size())
+
+    def encode(self, text: str) -> list[int]:
+        """Return the number of each piece; there are no unknown ones."""
+        return list(self.tokenizer.encode(text).ids)
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        """Return the text up to the end."""
+        ids = list(numbers)
+        ids = ids[: ids.index(END)] if END in ids else ids
+        return str(self.tokenizer.decode(ids))
+
+
+Tokens = Vocabulary | Subwords
+
+
+def import_tokenizers() -> Any:
+    """Import the library that only subwords need."""
+    try:
+        import tokenizers
+    except ImportError:
+        raise ImportError("run first: pip install tokenizers") from None
+    return tokenizers
+
+
+def tokens_to_json(tokens: Tokens) -> str:
+    """Write a vocabulary of either kind."""
+    if isinstance(tokens, Vocabulary):
+        return json.dumps({"words": tokens.words}, ensure_ascii=False)
+    return json.dumps({"subwords": tokens.tokenizer.to_str()})
+
+
+def tokens_from_json(text: str) -> Tokens:
+    """Read what tokens_to_json wrote."""
+    made = json.loads(text)
+    if "words" in made:
+        return Vocabulary(made["words"])
+    return Subwords(import_tokenizers().Tokenizer.from_str(made["subwords"]))

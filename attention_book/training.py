@@ -1,0 +1,475 @@
+# Made from docs/chapters/12-training.md (fa0089b4993d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import hashlib
+import json
+import math
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from attention_book.corpus import (
+    END,
+    START,
+    Tokens,
+    make_batches,
+    pad,
+    tokens_from_json,
+    tokens_to_json,
+)
+from attention_book.decoder import shift
+from attention_book.multi_head import Packed, Packing
+from attention_book.transformer import Transformer, TransformerConfig
+
+ROWS = 256  # whose logits are held at a time
+Tensors = dict[str, Tensor]
+Notes = dict[str, str]
+
+
+class CrossEntropy(torch.autograd.Function):
+    """Mean loss of words under logits x Wᵀ, which are never held whole.
+
+    CrossEntropy.apply(x, weight, words, smoothing) with x (tokens, d_model),
+    weight (n_words, d_model), words (tokens,); the gradients come with the
+    loss, since a row's slope is softmax minus target.
+
+    Source: Szegedy et al. (2016), §7, for the smoothing.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, words: Tensor, smoothing: float
+    ) -> Tensor:
+        """Return the loss, and keep its gradients for backward."""
+        loss = x.new_zeros((), dtype=torch.float32)
+        x_grad, weight_grad = torch.empty_like(x), torch.zeros_like(weight)
+        for start in range(0, len(x), ROWS):
+            rows = slice(start, start + ROWS)
+            logits = F.linear(x[rows], weight).float()
+            right = words[rows, None]
+            log_sum = logits.logsumexp(-1, keepdim=True)
+            loss += (log_sum - logits.gather(1, right)).sum() * (1 - smoothing)
+            if smoothing:
+                mean = logits.mean(-1, keepdim=True)
+                loss += (log_sum - mean).sum() * smoothing
+            slope = (logits - log_sum).exp_().sub_(smoothing / len(weight))
+            less = torch.full_like(log_sum, smoothing - 1)
+            slope = slope.scatter_add_(1, right, less).to(x.dtype)
+            x_grad[rows] = slope @ weight.to(x.dtype)
+            weight_grad += slope.T @ x[rows]
+        ctx.save_for_backward(x_grad / len(x), weight_grad / len(x))
+        return loss / len(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Hand on the gradients of x and weight."""
+        x_grad, weight_grad = ctx.saved_tensors
+        return grads[0] * x_grad, grads[0] * weight_grad, None, None
+
+
+Example = tuple[list[int], list[int]]  # source; target with both ends
+
+
+class Batch(NamedTuple):
+    """Sentences that are trained on together."""
+
+    source: Int[Tensor, "batch source"]
+    source_lengths: Int[Tensor, " batch"]
+    target: Int[Tensor, "batch target"]  # with <start> and <end>
+    target_lengths: Int[Tensor, " batch"]
+
+
+def encode_pairs(
+    pairs: Sequence[tuple[str, str]], source: Tokens, target: Tokens
+) -> list[Example]:
+    """Turn pairs of texts into numbers, with both ends on the target."""
+    return [
+        (source.encode(text), [START, *target.encode(translation), END])
+        for text, translation in pairs
+    ]
+
+
+def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
+    """Pad the examples into one batch."""
+    sides = zip(*examples, strict=True)
+    tables = [part.to(device) for side in sides for part in pad(list(side))]
+    return Batch(*tables)
+
+
+def translation_loss(
+    model: Transformer, batch: Batch, smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of each next word, given the right ones so far."""
+    read, write = shift(batch.target)
+    source = Packing(batch.source_lengths, batch.source.shape[1])
+    target = Packing(batch.target_lengths - 1, read.shape[1])
+    memory = source.pack(model.source(batch.source))
+    memory = model.encoder(memory, Packed(source, source))
+    x = model.decoder(
+        target.pack(model.target(read)),
+        memory,
+        Packed(target, source),
+        mask=Packed(target, target),
+    )
+    weight, words = model.target.words.weight, target.pack(write)
+    apply: Callable[..., Tensor] = CrossEntropy.apply
+    return apply(x, weight, words, smoothing)
+
+
+Schedule = Literal["cosine", "paper"]
+Precision = Literal["fp32", "bf16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How to train: by default what makes the model of the grammar.
+
+    Attributes:
+        n_steps: How often the parameters are moved.
+        max_tokens: The most tokens in a batch on either side, padding too.
+        accumulate: Batches whose gradients make one step.
+        learning_rate: Its peak; the paper's schedule has its own.
+        warm_up: Steps until the peak.
+        schedule: How the rate falls after it.
+        betas: How long AdamW remembers gradients, and their squares.
+        weight_decay: How far AdamW pulls parameters to 0, times the rate.
+        smoothing: Share of the target that goes to all words alike.
+        clip: The longest gradient; longer ones are shortened to it.
+        precision: fp32, or bf16 for what autocast deems safe.
+        seed: Decides dropout and the order of batches.
+
+    Raises:
+        ValueError: A number or a kind is out of range.
+    """
+
+    n_steps: int = 2200
+    max_tokens: int = 1400
+    accumulate: int = 1
+    learning_rate: float = 1.5e-3
+    warm_up: int = 100
+    schedule: Schedule = "cosine"
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.01
+    smoothing: float = 0.0
+    clip: float = 1.0
+    precision: Precision = "fp32"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_recipe(self)
+
+
+def check_recipe(r: Recipe) -> None:
+    """Raise ValueError unless each entry makes sense."""
+    for name in ("n_steps", "max_tokens", "accumulate", "warm_up"):
+        if type(got := getattr(r, name)) is not int or got < 1:
+            raise ValueError(
+                f"{name} must be a positive whole number, got {got!r}"
+            )
+    for name in ("learning_rate", "clip"):
+        if not 0 < (got := getattr(r, name)) < math.inf:
+            raise ValueError(f"{name} must be positive, got {got!r}")
+    shares = {"smoothing": r.smoothing, "weight_decay": r.weight_decay}
+    shares |= {f"betas[{i}]": beta for i, beta in enumerate(r.betas)}
+    for name, share in shares.items():
+        if not 0 <= share < 1:
+            raise ValueError(f"{name} must be in [0, 1), got {share!r}")
+    for name, kind in {"schedule": Schedule, "precision": Precision}.items():
+        if (got := getattr(r, name)) not in get_args(kind):
+            raise ValueError(
+                f"{name} must be one of {get_args(kind)}, got {got!r}"
+            )
+
+
+def rate_at(step: int, recipe: Recipe, d_model: int) -> float:
+    """Return the learning rate of a step; the first one is number 1.
+
+    Source: Vaswani et al. (2017), §5.3, eq. 3; Loshchilov and Hutter (2017),
+        §3, eq. 5, without restarts, for the cosine.
+    """
+    if recipe.schedule == "paper":
+        rise = step * recipe.warm_up**-1.5
+        return float(d_model**-0.5 * min(step**-0.5, rise))
+    rise = min(1.0, step / recipe.warm_up)
+    fall = 0.5 * (1 + math.cos(math.pi * step / recipe.n_steps))
+    return recipe.learning_rate * rise * (0.02 + 0.98 * fall)
+
+
+class Batches:
+    """Batches without end: the same number is always the same batch.
+
+    Args:
+        examples: What they are made of, each pass in another order.
+        recipe: Says how much a batch holds, and the seed of the order.
+        device: Where the batches shall lie.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        recipe: Recipe,
+        device: torch.device,
+    ) -> None:
+        if not examples:
+            raise ValueError("examples must not be empty")
+        self.examples, self.recipe, self.device = examples, recipe, device
+        self.lengths = [max(map(len, example)) for example in examples]
+        self.epoch, self.order = 0, self.shuffle(0)
+
+    def shuffle(self, epoch: int) -> list[list[int]]:
+        """Return which examples are in each batch of a pass."""
+        rng = random.Random(f"{self.recipe.seed} {epoch}")
+        return make_batches(self.lengths, self.recipe.max_tokens, rng)
+
+    def __getitem__(self, number: int) -> Batch:
+        epoch, i = divmod(number, len(self.order))
+        if epoch != self.epoch:
+            self.epoch, self.order = epoch, self.shuffle(epoch)
+        rows = [self.examples[row] for row in self.order[i]]
+        return make_batch(rows, self.device)
+
+
+def add_gradients(
+    model: Transformer, batches: Batches, step: int, recipe: Recipe
+) -> float:
+    """Add up the gradients of a step; return its mean loss."""
+    device, n, total = batches.device, recipe.accumulate, 0.0
+    bf16 = recipe.precision == "bf16"
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(recipe.seed * 1_000_003 + step)
+        for i in range((step - 1) * n, step * n):
+            with torch.autocast(device.type, torch.bfloat16, bf16):
+                loss = translation_loss(model, batches[i], recipe.smoothing)
+            torch.autograd.backward(loss / n)
+            total += loss.item() / n
+    return total
+
+
+class Trainer:
+    """Moves the parameters of a model, on its device, by a recipe.
+
+    Source: Loshchilov and Hutter (2019), algorithm 2, for AdamW.
+    """
+
+    def __init__(
+        self, model: Transformer, examples: Sequence[Example], recipe: Recipe
+    ) -> None:
+        device = model.target.words.weight.device
+        self.model, self.recipe = model, recipe
+        self.batches = Batches(examples, recipe, device)
+        self.losses: list[float] = []  # of each step so far
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(),
+            betas=recipe.betas,
+            weight_decay=recipe.weight_decay,
+            fused=True,
+        )
+
+    def step(self) -> float:
+        """Take one step; return the loss before it.
+
+        ArithmeticError if loss or gradient are not finite: nothing moved.
+        """
+        number, r = len(self.losses) + 1, self.recipe
+        self.model.train()
+        self.optimizer.zero_grad()
+        loss = add_gradients(self.model, self.batches, number, r)
+        parameters = self.model.parameters()
+        length = float(torch.nn.utils.clip_grad_norm_(parameters, r.clip))
+        if not math.isfinite(loss + length):
+            raise ArithmeticError(
+                f"step {number}: the loss is {loss}, "
+                f"the length of the gradient {length}"
+            )
+        rate = rate_at(number, r, self.model.config.d_model)
+        self.optimizer.param_groups[0]["lr"] = rate
+        self.optimizer.step()
+        self.losses.append(loss)
+        return loss
+
+
+@torch.no_grad()
+def held_out_loss(
+    model: Transformer, examples: Sequence[Example], recipe: Recipe
+) -> float:
+    """Return the mean loss of a word, without smoothing and dropout."""
+    device = model.target.words.weight.device
+    batches = Batches(examples, recipe, device)
+    total, n_words, was_training = 0.0, 0, model.training
+    model.eval()
+    for i in range(len(batches.order)):
+        words = int(batches[i].target_lengths.sum() - len(batches.order[i]))
+        total += translation_loss(model, batches[i]).item() * words
+        n_words += words
+    model.train(was_training)
+    return total / n_words
+
+
+def digest_of(tensors: Tensors, notes: Notes) -> str:
+    """Return a digest of all numbers and all notes."""
+    digest = hashlib.sha256(json.dumps(sorted(notes.items())).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def write_tensors(path: str | Path, tensors: Tensors, notes: Notes) -> None:
+    """Write a safetensors file: whole, or not at all.
+
+    Raises:
+        OSError: It can not be written; what was there before is still there.
+    """
+    path, beside = Path(path), Path(f"{path}.part")
+    flat = {name: t.cpu().contiguous() for name, t in tensors.items()}
+    try:
+        save_file(flat, beside, notes | {"digest": digest_of(flat, notes)})
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except (OSError, SafetensorError) as error:
+        beside.unlink(missing_ok=True)
+        raise OSError(f"{path}: could not be written: {error}") from None
+
+
+def read_tensors(path: str | Path) -> tuple[Tensors, Notes]:
+    """Read what write_tensors wrote; ValueError if it is not as it was."""
+    try:
+        with safe_open(path, "pt") as file:
+            notes = dict(file.metadata() or {})
+            names = file.keys()
+            # cloned: the file may be replaced while its numbers are in use
+            tensors = {name: file.get_tensor(name).clone() for name in names}
+    except SafetensorError as error:
+        raise ValueError(
+            f"{path}: wanted a whole safetensors file, got: {error}"
+        ) from None
+    if notes.pop("digest", "") != digest_of(tensors, notes):
+        raise ValueError(
+            f"{path}: altered, or not written by attention_book: the digest "
+            "does not fit"
+        )
+    return tensors, notes
+
+
+@torch.no_grad()
+def copy_parameters(
+    path: str | Path, model: Transformer, tensors: Tensors
+) -> None:
+    """Fill the model; ValueError if a parameter is missing or misshapen."""
+    for name, parameter in model.named_parameters():
+        found = tensors.get(f"model.{name}")
+        if found is None or found.shape != parameter.shape:
+            raise ValueError(
+                f"{path}: wanted {name} of shape {tuple(parameter.shape)}, "
+                f"got {'none' if found is None else tuple(found.shape)}"
+            )
+        parameter.copy_(found)
+
+
+def save_model(
+    path: str | Path,
+    model: Transformer,
+    source: Tokens,
+    target: Tokens,
+    *,
+    dtype: torch.dtype = torch.float32,
+    more: tuple[Tensors, Notes] = ({}, {}),
+) -> None:
+    """Write a model with its configuration and vocabularies into one file.
+
+    dtype is that of the parameters in the file; more goes there as well.
+    """
+    tensors = {
+        f"model.{name}": parameter.to(dtype)
+        for name, parameter in model.named_parameters()
+    }
+    notes = {
+        "config": json.dumps(asdict(model.config)),
+        "source": tokens_to_json(source),
+        "target": "" if target is source else tokens_to_json(target),
+    }
+    write_tensors(path, tensors | more[0], notes | more[1])
+
+
+def load_model(path: str | Path) -> tuple[Transformer, Tokens, Tokens]:
+    """Read a model and its vocabularies; ValueError says what is wrong."""
+    tensors, notes = read_tensors(path)
+    try:
+        config = TransformerConfig(**json.loads(notes["config"]))
+        source = tokens_from_json(notes["source"])
+        target = notes["target"] and tokens_from_json(notes["target"])
+    except KeyError as error:
+        raise ValueError(f"{path}: has no {error}, so is no model") from None
+    model = Transformer(config)
+    copy_parameters(path, model, tensors)
+    return model.eval(), source, target or source
+
+
+def origin(trainer: Trainer) -> Notes:
+    """What a checkpoint must have in common with who goes on from it."""
+    examples = json.dumps(trainer.batches.examples).encode()
+    corpus = {"digest": hashlib.sha256(examples).hexdigest()}
+    return {
+        "config": json.dumps(asdict(trainer.model.config)),
+        "recipe": json.dumps(asdict(trainer.recipe)),
+        "corpus": json.dumps(corpus),
+    }
+
+
+def save_checkpoint(
+    path: str | Path, trainer: Trainer, source: Tokens, target: Tokens
+) -> None:
+    """Write the model with all that it takes to go on training it."""
+    state = trainer.optimizer.state_dict()["state"]
+    names = [name for name, _ in trainer.model.named_parameters()]
+    tensors = {
+        f"optimizer.{names[i]}.{kind}": value
+        for i, kinds in state.items()
+        for kind, value in kinds.items()
+    }
+    tensors["losses"] = torch.tensor(trainer.losses, dtype=torch.float64)
+    more = tensors, origin(trainer)
+    save_model(path, trainer.model, source, target, more=more)
+
+
+def check_origin(path: str | Path, trainer: Trainer, notes: Notes) -> None:
+    """Raise ValueError unless the checkpoint is this trainer's own."""
+    for kind, wanted in origin(trainer).items():
+        made = json.loads(notes.get(kind, "null")) or {}
+        for name, value in json.loads(wanted).items():
+            if made.get(name) != value:
+                raise ValueError(
+                    f"{path}: made with {kind} {name} = {made.get(name)!r}, "
+                    f"wanted {value!r}"
+                )
+
+
+def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
+    """Bring a trainer to where the checkpoint was written.
+
+    Raises:
+        ValueError: It is of another model, recipe or corpus, or no
+            checkpoint; the trainer is then as it was.
+    """
+    tensors, notes = read_tensors(path)
+    check_origin(path, trainer, notes)
+    copy_parameters(path, trainer.model, tensors)
+    names = [name for name, _ in trainer.model.named_parameters()]
+    kinds = ("step", "exp_avg", "exp_avg_sq")
+    state = {
+        i: {kind: tensors[f"optimizer.{name}.{kind}"] for kind in kinds}
+        for i, name in enumerate(names)
+        if f"optimizer.{name}.step" in tensors
+    }
+    groups = trainer.optimizer.state_dict()["param_groups"]
+    trainer.optimizer.load_state_dict({"state": state, "param_groups": groups})
+    trainer.losses = tensors["losses"].tolist()
