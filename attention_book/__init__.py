@@ -1,8 +1,10 @@
-# Made from docs/chapters/00-preface.md (ddc2c1a7e08f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (e24bd2f877c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
 from attention_book.compared import ConvolutionAsAttention
+from attention_book.corpus import Subwords, Vocabulary
 from attention_book.decoder import Decoder, DecoderLayer
+from attention_book.decoding import Translator
 from attention_book.encoder import (
     Encoder,
     EncoderLayer,
@@ -36,6 +38,7 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
+from attention_book.training import Recipe, Trainer, load_model, save_model
 from attention_book.transformer import Transformer, TransformerConfig
 
 __version__ = "0.1.0"
@@ -58,20 +61,27 @@ __all__ = [
     "MultiHeadAttention",
     "PostNorm",
     "PreNorm",
+    "Recipe",
     "Rotary",
     "RotaryAttention",
     "Seq2Seq",
     "SinusoidalPositions",
+    "Subwords",
     "SwiGLU",
+    "Trainer",
     "Transformer",
     "TransformerConfig",
+    "Translator",
+    "Vocabulary",
     "attend",
     "attention_weights",
     "causal_mask",
     "dot_product_attention",
     "fused_attention",
     "gaussian_pooling",
+    "load_model",
     "masked_softmax",
     "padding_mask",
+    "save_model",
     "scaled_dot_product_attention",
 ]

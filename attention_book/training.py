@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (fa0089b4993d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (76d0b0cabe96). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import math
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from attention_book.corpus import (
@@ -331,11 +331,12 @@ def write_tensors(path: str | Path, tensors: Tensors, notes: Notes) -> None:
     path, beside = Path(path), Path(f"{path}.part")
     flat = {name: t.cpu().contiguous() for name, t in tensors.items()}
     try:
-        save_file(flat, beside, notes | {"digest": digest_of(flat, notes)})
-        with beside.open("rb+") as file:
+        with beside.open("wb") as file:
+            file.write(save(flat, notes | {"digest": digest_of(flat, notes)}))
+            file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
         beside.unlink(missing_ok=True)
         raise OSError(f"{path}: could not be written: {error}") from None
 

@@ -1,0 +1,510 @@
+# Made from docs/chapters/13-decoding.md (672bb9a4cd1c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import copy
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attention_book.corpus import END, START, Tokens, pad
+from attention_book.decoder import DecoderLayer
+from attention_book.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+    join_heads,
+)
+from attention_book.training import load_model
+from attention_book.transformer import Transformer
+
+Table = Int[Tensor, "rows words"]
+Lengths = Int[Tensor, " rows"]
+Who = TypeVar("Who")
+
+
+class LaidOut(nn.Module):
+    """A linear layer for few rows, its weights laid out for them.
+
+    Args:
+        weight: Of shape (out, in), as in nn.Linear.
+        bias: Of shape (out,), or None.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        super().__init__()
+        self.weight, self.bias = weight.detach(), bias
+        self.transposed = self.weight.t().contiguous()
+        self.tiles: Tensor | None = None
+        on_cpu = weight.device.type == "cpu"
+        if on_cpu and weight.dtype == torch.float32 and has_tiles():
+            self.tiles = torch.ops.mkldnn._reorder_linear_weight(self.weight)
+
+    def forward(
+        self, x: Float[Tensor, "*batch n_in"]
+    ) -> Float[Tensor, "*batch n_out"]:
+        """Return x Wᵀ + b."""
+        if x.numel() == x.shape[-1]:  # a single row
+            y = x.view(1, -1) @ self.transposed
+            y = y if self.bias is None else y.add_(self.bias)
+            return y.view(*x.shape[:-1], -1)
+        if self.tiles is None:
+            return F.linear(x, self.weight, self.bias)
+        tiles: Tensor = torch.ops.mkldnn._linear_pointwise(
+            x, self.tiles, self.bias, "none", [], ""
+        )
+        return tiles
+
+
+def has_tiles() -> bool:
+    """Whether this PyTorch can lay out weights in oneDNN's tiles."""
+    available: Callable[[], bool] = torch.backends.mkldnn.is_available
+    return available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def lay_out(module: nn.Module) -> None:
+    """Put a LaidOut in the place of each nn.Linear inside."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.Linear):
+            setattr(module, name, LaidOut(child.weight, child.bias))
+        else:
+            lay_out(child)
+
+
+class Writing:
+    """Translations under way: what was read, and what has been written.
+
+    Args:
+        sources: Keys and values of the sources, in all layers.
+        mask: Which words of the sources are real, or None for all.
+        places: What to add to the embeddings, place by place; as many words
+            as there are places can be written.
+    """
+
+    def __init__(
+        self,
+        sources: Float[Tensor, "layers 2 rows heads source d_k"],
+        mask: Bool[Tensor, "rows 1 1 source"] | None,
+        places: Float[Tensor, "1 words d_model"],
+    ) -> None:
+        self.sources, self.mask, self.places = sources, mask, places
+        self.length, capacity = 0, places.shape[1]
+        shape = (*sources.shape[:4], capacity, sources.shape[-1])
+        self.words = sources.new_empty(shape)
+
+    def __len__(self) -> int:
+        return self.words.shape[2]
+
+    @torch.inference_mode()
+    def copy(self, rows: list[int], into: list[int]) -> None:
+        """Write the state of some rows over that of others."""
+        if rows:
+            n = self.length
+            self.sources[:, :, into] = self.sources[:, :, rows]
+            self.words[:, :, into, :, :n] = self.words[:, :, rows, :, :n]
+            if self.mask is not None:
+                self.mask[into] = self.mask[rows]
+
+    def repeat(self, n: int) -> None:
+        """Make n rows of each, before anything is written."""
+        self.sources = self.sources.repeat_interleave(n, dim=2)
+        self.words = self.words.repeat_interleave(n, dim=2)
+        if self.mask is not None:
+            self.mask = self.mask.repeat_interleave(n, dim=0)
+
+    def keep(self, n: int) -> None:
+        """Keep the first n rows only."""
+        self.sources, self.words = self.sources[:, :, :n], self.words[:, :, :n]
+        self.mask = None if self.mask is None else self.mask[:n]
+
+
+def look(
+    q: Float[Tensor, "rows heads 1 d_k"],
+    key: Float[Tensor, "rows heads keys d_k"],
+    value: Float[Tensor, "rows heads keys d_k"],
+    mask: Bool[Tensor, "rows 1 1 keys"] | None = None,
+) -> Float[Tensor, "rows 1 d_model"]:
+    """Attend with a single query of each head: softmax(qKᵀ/√d_k)V."""
+    scores = (q * q.shape[-1] ** -0.5) @ key.transpose(-2, -1)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return join_heads(scores.softmax(-1) @ value)
+
+
+def step_layer(
+    layer: DecoderLayer,
+    x: Float[Tensor, "rows 1 d_model"],
+    source: Float[Tensor, "2 rows heads source d_k"],
+    words: Float[Tensor, "2 rows heads capacity d_k"],
+    n: int,
+    mask: Bool[Tensor, "rows 1 1 source"] | None,
+) -> Float[Tensor, "rows 1 d_model"]:
+    """Do what the layer does, for the word at place n alone."""
+
+    def among_words(y: Tensor) -> Tensor:
+        attention = layer.attention
+        key, value = attention.keys_and_values(y, n)
+        words[0, :, :, n : n + 1], words[1, :, :, n : n + 1] = key, value
+        key, value = words[:, :, :, : n + 1]
+        heads = look(attention.queries(y, n), key, value)
+        return cast(Tensor, attention.project_out(heads))
+
+    def at_the_source(y: Tensor) -> Tensor:
+        heads = look(layer.cross.queries(y), source[0], source[1], mask)
+        return cast(Tensor, layer.cross.project_out(heads))
+
+    parts = (among_words, at_the_source, layer.feed_forward)
+    for around, part in zip(layer.around, parts, strict=True):
+        x = around(x, part)
+    return x
+
+
+class IncrementalDecoder:
+    """A copy of a model that writes one word a step, for many rows at once.
+
+    Args:
+        model: Is copied: what changes in it later is not seen here.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        self.model = copy.deepcopy(model).eval().requires_grad_(False)
+        self.output = LaidOut(self.model.target.words.weight)
+        lay_out(self.model)
+
+    @torch.inference_mode()
+    def start(self, source: Table, lengths: Lengths, capacity: int) -> Writing:
+        """Read the sources, of 1 word or more; make room to write."""
+        target, device = self.model.target, self.output.weight.device
+        shortest, longest = int(lengths.min()), int(lengths.max())
+        if not 1 <= shortest <= longest <= (room := source.shape[1]):
+            raise ValueError(
+                f"lengths must be from 1 to {room}, got {lengths}"
+            )
+        memory, mask = self.model.encode(source.to(device), lengths.to(device))
+        kept = [torch.stack(kv) for kv in self.model.decoder.remember(memory)]
+        sources = torch.stack(kept)
+        places = memory.new_zeros(1, capacity, memory.shape[-1])
+        if target.positions is not None:
+            places = target.positions(places)
+        return Writing(sources, mask if shortest < room else None, places)
+
+    @torch.inference_mode()
+    def step(self, writing: Writing, words: Lengths) -> Tensor:
+        """Take up the last word of each row; return scores of the next."""
+        n, target = writing.length, self.model.target
+        if n == writing.places.shape[1]:
+            raise ValueError(f"there is room for {n} words, no more")
+        x = target.words(words[:, None]) * target.scale
+        x = x + writing.places[:, n : n + 1]
+        decoder = self.model.decoder
+        kept = zip(decoder.layers, writing.sources, writing.words, strict=True)
+        for layer, source, room in kept:
+            x = step_layer(
+                cast(DecoderLayer, layer), x, source, room, n, writing.mask
+            )
+        writing.length = n + 1
+        return cast(Tensor, self.output(decoder.norm(x)[:, 0]))
+
+
+Choose = Callable[[Tensor], Tensor]  # (rows, n_words) scores to (rows,) words
+
+
+def greedy(
+    scores: Float[Tensor, "rows n_words"],
+) -> Int[Tensor, " rows"]:
+    """Choose the word with the highest score."""
+    return scores.argmax(-1)
+
+
+def sampler(
+    generator: torch.Generator,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+) -> Choose:
+    """Make what draws words by their probability.
+
+    Args:
+        generator: Where chance comes from.
+        temperature: What scores are divided by.
+        top_k: How many words take part, or None for all.
+        top_p: The share of probability that takes part; at least one word.
+
+    Source: Fan et al. (2018), §5.1, for top-k; Holtzman et al. (2020), §3.1,
+        for top-p.
+    """
+    k = 1 if top_k is None else top_k
+    if temperature <= 0 or not 0 < top_p <= 1 or k < 1:
+        raise ValueError(
+            "wanted temperature > 0, 0 < top_p <= 1 and top_k >= 1, "
+            f"got {temperature}, {top_p} and {top_k}"
+        )
+
+    def draw(scores: Tensor) -> Tensor:
+        best, words = (scores / temperature).sort(-1, descending=True)
+        shares = best[:, :top_k].softmax(-1)
+        before = shares.cumsum(-1) - shares
+        shares = shares.masked_fill(before >= top_p, 0)
+        place = torch.multinomial(shares, 1, generator=generator)
+        return words.gather(1, place)[:, 0]
+
+    return draw
+
+
+def dismiss(writing: Writing, going: list[bool], who: list[Who]) -> list[Who]:
+    """Keep the rows that are going on; return who sits in each row."""
+    n, who = sum(going), list(who)
+    seats = [row for row in range(n) if not going[row]]
+    movers = [row for row in range(n, len(going)) if going[row]]
+    writing.copy(movers, into=seats)
+    writing.keep(n)
+    for seat, row in zip(seats, movers, strict=True):
+        who[seat] = who[row]
+    return who[:n]
+
+
+def write(
+    decoder: IncrementalDecoder,
+    source: Table,
+    lengths: Lengths,
+    *,
+    max_words: int,
+    choose: Choose = greedy,
+) -> list[list[int]]:
+    """Write the translation of each source, up to <end> or max_words."""
+    writing = decoder.start(source, lengths, max_words)
+    who = list(range(len(source)))
+    written: list[list[int]] = [[] for _ in who]
+    words = torch.full((len(who),), START, device=decoder.output.weight.device)
+    while who and writing.length < max_words:
+        words = choose(decoder.step(writing, words))
+        chosen = words.tolist()
+        for row, word in zip(who, chosen, strict=True):
+            written[row].append(word)
+        going = [word != END for word in chosen]
+        if not all(going):
+            who = dismiss(writing, going, who)
+            words = torch.tensor([written[row][-1] for row in who])
+            words = words.to(decoder.output.weight.device)
+    return written
+
+
+def per_length(score: float, n: int, alpha: float) -> float:
+    """Make scores of n words comparable; Wu et al. (2016), eq. 14."""
+    return float(score / ((5 + n) / 6) ** alpha)
+
+
+class Beam:
+    """The best beginnings of one translation, and the best that has ended."""
+
+    def __init__(self, size: int, alpha: float, max_words: int) -> None:
+        self.size, self.alpha, self.max_words = size, alpha, max_words
+        self.words: list[list[int]] = [[] for _ in range(size)]
+        self.scores = [0.0] + [-math.inf] * (size - 1)  # all alike at first
+        self.best: tuple[float, list[int]] = (-math.inf, [])
+
+    def is_done(self) -> bool:
+        """Whether no beginning can become better than what has ended."""
+        hope = per_length(max(self.scores), self.max_words, self.alpha)
+        return self.best[0] >= hope
+
+    def extend(
+        self, candidates: list[tuple[float, int, int]]
+    ) -> list[tuple[int, int]]:
+        """Go on with the best candidates: score, row, next word; best first.
+
+        Returns which row is to be copied into which: a beginning stays in
+        its row, and where it forks, the others go to rows that died.
+        """
+        children: list[tuple[float, int, list[int]]] = []
+        for score, row, word in candidates:
+            words = [*self.words[row], word]
+            if word == END or len(words) == self.max_words:
+                ended = per_length(score, len(words), self.alpha)
+                self.best = max(self.best, (ended, words))
+            elif len(children) < self.size and score > -math.inf:
+                children.append((score, row, words))
+        parents = {row for _, row, _ in children}
+        free = [row for row in range(self.size) if row not in parents]
+        self.scores, copies = [-math.inf] * self.size, []
+        for score, row, words in children:
+            seat = row
+            if self.scores[row] > -math.inf:  # an elder child sits here
+                seat = free.pop()
+                copies.append((row, seat))
+            self.scores[seat], self.words[seat] = score, words
+        return copies
+
+
+def beam_search(
+    decoder: IncrementalDecoder,
+    source: Table,
+    lengths: Lengths,
+    *,
+    max_words: int,
+    size: int = 4,
+    alpha: float = 0.6,
+) -> list[list[int]]:
+    """Write the best translation of each source that is found.
+
+    size beginnings are kept; the larger alpha, the less length matters.
+
+    Source: Wu et al. (2016), §7, without their coverage penalty.
+    """
+    if size < 1 or alpha < 0:
+        raise ValueError(
+            f"wanted size > 0 and alpha >= 0, got {size} and {alpha}"
+        )
+    writing = decoder.start(source, lengths, max_words)
+    writing.repeat(size)
+    beams = [Beam(size, alpha, max_words) for _ in lengths]
+    going = beams
+    words = torch.full((len(writing),), START)
+    while going:
+        scores = decoder.step(writing, words).log_softmax(-1)
+        candidates = best_candidates(scores, going)
+        copies = [
+            (i * size + row, i * size + seat)
+            for i, (beam, best) in enumerate(
+                zip(going, candidates, strict=True)
+            )
+            for row, seat in beam.extend(best)
+        ]
+        writing.copy([row for row, _ in copies], [seat for _, seat in copies])
+        rows = [beam for beam in going for _ in range(size)]
+        stay = [not beam.is_done() for beam in rows]
+        going = dismiss(writing, stay, rows)[::size]
+        words = torch.tensor([w[-1] for beam in going for w in beam.words])
+    return [beam.best[1] for beam in beams]
+
+
+def best_candidates(
+    scores: Float[Tensor, "rows n_words"], beams: list[Beam]
+) -> list[list[tuple[float, int, int]]]:
+    """Return each beam's best next words: score so far, row, word.
+
+    Twice its size of them: as many may be <end>, one from each row.
+    """
+    size, n_words = beams[0].size, scores.shape[-1]
+    before = torch.tensor([beam.scores for beam in beams]).to(scores.device)
+    scores = before[..., None] + scores.view(len(beams), size, n_words)
+    best, places = scores.flatten(1).topk(min(2 * size, size * n_words))
+    rows, words = places // n_words, places % n_words
+    return [
+        list(zip(*row, strict=True))
+        for row in zip(
+            best.tolist(), rows.tolist(), words.tolist(), strict=True
+        )
+    ]
+
+
+GRAMMAR = Path(__file__).with_name("models") / "grammar.safetensors"
+
+
+class Translator:
+    """A model with its vocabularies, of what it reads and what it writes."""
+
+    def __init__(
+        self, model: Transformer, source: Tokens, target: Tokens
+    ) -> None:
+        self.model, self.source, self.target = model, source, target
+        self.decoder = IncrementalDecoder(model)
+        learnt = model.config.positions == "learned"
+        self.most = model.config.max_words if learnt else 1_000_000
+
+    @classmethod
+    def load(cls, path: str | Path = GRAMMAR) -> "Translator":
+        """Read a file of save_model; by default the model of the grammar."""
+        return cls(*load_model(path))
+
+    def read(self, text: str) -> list[int]:
+        """Return the words of a text; ValueError if they will not do."""
+        words = self.source.encode(text)
+        if not 0 < len(words) <= self.most:
+            raise ValueError(
+                f"a text must have from 1 to {self.most} words, "
+                f"got {len(words)}: {text[:40]!r}"
+            )
+        return words
+
+    def translate(self, texts: Sequence[str], *, beam: int = 1) -> list[str]:
+        """Translate texts, greedily or with a beam of that size."""
+        sources, outputs = (
+            [self.read(text) for text in texts],
+            [""] * len(texts),
+        )
+        order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
+        for start in range(0, len(order), 32):
+            rows = order[start : start + 32]
+            table, lengths = pad([sources[row] for row in rows])
+            room = min(2 * table.shape[1] + 16, self.most)
+            how = partial(beam_search, size=beam) if beam > 1 else write
+            found = how(self.decoder, table, lengths, max_words=room)
+            for row, words in zip(rows, found, strict=True):
+                outputs[row] = self.target.decode(words)
+        return outputs
+
+
+class Scores(NamedTuple):
+    """How good translations are, each from 0 to 100."""
+
+    exact: float  # share that equals the reference
+    bleu: float
+    chrf: float
+
+
+def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
+    """Compare Chinese translations with one reference each.
+
+    Source: Papineni et al. (2002) for BLEU, Popović (2015) for chrF, both as
+        sacrebleu counts them (Post, 2018).
+    """
+    try:
+        import sacrebleu
+    except ImportError:
+        raise ImportError("run first: pip install sacrebleu") from None
+    if not outputs or len(outputs) != len(references):
+        raise ValueError(
+            "wanted one reference for each of one or more outputs, "
+            f"got {len(references)} for {len(outputs)}"
+        )
+    pairs = zip(outputs, references, strict=True)
+    same = sum(output == reference for output, reference in pairs)
+    others = [list(references)]
+    return Scores(
+        100 * same / len(outputs),
+        sacrebleu.corpus_bleu(outputs, others, tokenize="zh").score,
+        sacrebleu.corpus_chrf(outputs, others).score,
+    )
+
+
+@torch.no_grad()
+def cross_weights(
+    model: Transformer, source: Sequence[int], target: Sequence[int]
+) -> Float[Tensor, "layers heads target source"]:
+    """Return where each head of each layer looks before each target word.
+
+    target begins without <start>: row j is where the model looked when it
+    wrote target[j].
+    """
+    device, found = model.target.words.weight.device, list[Tensor]()
+
+    def keep(attention: MultiHeadAttention, inputs: tuple[Any, ...]) -> None:
+        found.append(attention_weights(attention, *inputs)[0])
+
+    layers = cast(list[DecoderLayer], list(model.decoder.layers))
+    hooks = [layer.cross.register_forward_pre_hook(keep) for layer in layers]
+    try:
+        model(
+            torch.tensor([source], device=device),
+            torch.tensor([len(source)], device=device),
+            torch.tensor([[START, *target[:-1]]], device=device),
+        )
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(found)
