@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (672bb9a4cd1c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (c6fa8dadba1f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import math
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ from attention_book.transformer import Transformer
 
 Table = Int[Tensor, "rows words"]
 Lengths = Int[Tensor, " rows"]
+Rows = list[list[int]]
 Who = TypeVar("Who")
 
 
@@ -414,7 +415,7 @@ class Translator:
         self.model, self.source, self.target = model, source, target
         self.decoder = IncrementalDecoder(model)
         learnt = model.config.positions == "learned"
-        self.most = model.config.max_words if learnt else 1_000_000
+        self.most = model.config.max_words if learnt else 10_000
 
     @classmethod
     def load(cls, path: str | Path = GRAMMAR) -> "Translator":
@@ -424,29 +425,29 @@ class Translator:
     def read(self, text: str) -> list[int]:
         """Return the words of a text; ValueError if they will not do."""
         words = self.source.encode(text)
-        if not 0 < len(words) <= self.most:
-            raise ValueError(
-                f"a text must have from 1 to {self.most} words, "
-                f"got {len(words)}: {text[:40]!r}"
-            )
-        return words
+        if 0 < len(words) <= self.most:
+            return words
+        wanted = f"wanted a text of 1 to {self.most} words"
+        raise ValueError(f"{wanted}, got {len(words)}: {text[:40]!r}")
+
+    def write(self, sources: Sequence[list[int]], beam: int = 1) -> Rows:
+        """Write translations as word numbers, at most 32 at a time."""
+        outputs = [list[int]() for _ in sources]
+        how = partial(beam_search, size=beam) if beam > 1 else write
+        order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+        for start in range(0, len(order), 32):
+            rows = order[start : start + 32]  # of like length
+            table, lengths = pad([sources[row] for row in rows])
+            room = min(2 * table.shape[1] + 16, self.most)
+            found = how(self.decoder, table, lengths, max_words=room)
+            for row, words in zip(rows, found, strict=True):
+                outputs[row] = words
+        return outputs
 
     def translate(self, texts: Sequence[str], *, beam: int = 1) -> list[str]:
         """Translate texts, greedily or with a beam of that size."""
-        sources, outputs = (
-            [self.read(text) for text in texts],
-            [""] * len(texts),
-        )
-        order = sorted(range(len(texts)), key=lambda i: len(sources[i]))
-        for start in range(0, len(order), 32):
-            rows = order[start : start + 32]
-            table, lengths = pad([sources[row] for row in rows])
-            room = min(2 * table.shape[1] + 16, self.most)
-            how = partial(beam_search, size=beam) if beam > 1 else write
-            found = how(self.decoder, table, lengths, max_words=room)
-            for row, words in zip(rows, found, strict=True):
-                outputs[row] = self.target.decode(words)
-        return outputs
+        written = self.write([self.read(text) for text in texts], beam=beam)
+        return [self.target.decode(words) for words in written]
 
 
 class Scores(NamedTuple):

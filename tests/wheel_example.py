@@ -4,6 +4,8 @@ It is given the wheel and the sdist, looks into both, and uses the package.
 """
 
 import importlib.metadata
+import os
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -13,10 +15,14 @@ from pathlib import Path
 def main(wheel: Path, sdist: Path) -> None:
     inside = zipfile.ZipFile(wheel).namelist()
     modules = {name for name in inside if ".dist-info/" not in name}
-    assert {"attention_book/__init__.py", "attention_book/py.typed"} <= modules
+    assert {
+        "attention_book/__init__.py",
+        "attention_book/models/grammar.safetensors",
+        "attention_book/py.typed",
+    } <= modules
     assert all(
         name.startswith("attention_book/")
-        and name.endswith((".py", "py.typed"))
+        and name.endswith((".py", "py.typed", ".safetensors"))
         for name in modules
     ), modules
     assert any(name.endswith("licenses/LICENSE") for name in inside)
@@ -38,13 +44,23 @@ def main(wheel: Path, sdist: Path) -> None:
     assert version == attention_book.__version__
     requires = importlib.metadata.requires("attention-book") or []
     needed = [line for line in requires if "extra ==" not in line]
-    assert len(needed) == 2, needed
+    assert len(needed) == 4, needed
 
     x = torch.randn(2, 3, 5, 7)
     mask = attention_book.padding_mask(torch.tensor([5, 3]), 5)
     fused = attention_book.fused_attention(x, x, x, mask)
     plain, _ = attention_book.scaled_dot_product_attention(x, x, x, mask)
     torch.testing.assert_close(fused, plain)
+
+    command = Path(sys.executable).with_name("attention-book")
+    said = subprocess.run(
+        [command, "translate", "Tom chases Jerry."],
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONUTF8": "1"},
+    )
+    assert said.stdout == "汤姆追逐杰瑞。\n", said
     print(f"attention-book {version} works from {wheel.name}")
 
 

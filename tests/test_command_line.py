@@ -1,0 +1,267 @@
+"""The attention-book command, as somebody at a terminal meets it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from attention_book.command_line import app, load_corpus, main
+from attention_book.training import load_model, read_tensors
+
+SMALL = [
+    "--d-model",
+    "16",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--subwords",
+    "300",
+    "--tokens",
+    "300",
+]
+
+
+def run(*arguments: object, typed: str | bytes | None = None) -> str:
+    """What the command prints, if all is well."""
+    found = CliRunner().invoke(app, [*map(str, arguments)], input=typed)
+    assert found.exit_code == 0, (found.output, found.exception)
+    return found.output
+
+
+def error_of(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *arguments: object,
+) -> str:
+    """The one line that the command says when it fails with status 1."""
+    monkeypatch.setattr(sys, "argv", ["attention-book", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 1
+    out, err = capsys.readouterr()
+    assert err.startswith("attention-book: ")
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
+    return err
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pairs = load_corpus("grammar", n_test=60).tests["unseen sentences"]
+    path = tmp_path_factory.mktemp("corpus") / "sentences.tsv"
+    path.write_text("\n".join("\t".join(pair) for pair in pairs), "utf-8")
+    return path
+
+
+def test_the_sentence_of_the_book_is_translated() -> None:
+    assert run("translate", "Tom chases Jerry.") == "汤姆追逐杰瑞。\n"
+
+
+def test_sentences_come_from_arguments_a_file_or_standard_input(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text("Tom chases Jerry.\r\n\r\nHe bought two books.\n", "utf-8")
+    wanted = ["汤姆追逐杰瑞。", "", "他买了两本书。"]
+    assert run("translate", "--file", file).splitlines() == wanted
+    typed = file.read_text("utf-8")
+    assert run("translate", typed=typed).splitlines() == wanted
+    texts = ("Tom chases Jerry.", "He bought two books.")
+    assert run("translate", *texts).splitlines() == [wanted[0], wanted[2]]
+    with_beam = run("translate", *texts, "--beam", 3).splitlines()
+    assert with_beam == [wanted[0], wanted[2]]
+
+
+def test_attention_is_drawn_with_a_row_for_each_word() -> None:
+    lines = run("translate", "Tom chases Jerry.", "--show-attention")
+    first, head, _, *rows = lines.splitlines()
+    assert first == "汤姆追逐杰瑞。"
+    assert all(word in head for word in ("Tom", "chases", "Jerry"))
+    assert [row.split()[0] for row in rows] == [
+        "汤姆",
+        "追逐",
+        "杰瑞",
+        "。",
+        "<end>",
+    ]
+    assert "█" in "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["Tom chases a unicorn quickly."], "unknown words: unicorn quickly"),
+        (["Tom chases Jerry.", "Tom is a fox."], "line 2: unknown words: fox"),
+        ([""], "got 0"),
+        (["--file", "no-such-file.txt"], "no-such-file.txt"),
+        (["Tom chases Jerry.", "--model", "none.st"], "none.st"),
+        (["Tom chases Jerry.", "--model", "pyproject.toml"], "safetensors"),
+        (["Tom chases Jerry.", "--model", "tests"], "tests"),
+    ],
+)
+def test_what_can_not_be_translated_is_one_line(
+    arguments: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert said in error_of(capsys, monkeypatch, "translate", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"one line without a tab\n", ":1: wanted source, tab, target"),
+        (b"a\tb\nc\t\n", ":2: wanted source, tab, target"),
+        ("Tom\t汤姆".encode("gb18030"), "wanted UTF-8"),
+        (b"a\tb\0\n", ":1: wanted text, got a NUL byte"),
+        (b"good morning\tzao\n", "wanted 20 pairs or more"),
+        (b"", "wanted 20 pairs or more"),
+    ],
+)
+@pytest.mark.parametrize("command", ["corpus", "train", "evaluate"])
+def test_a_corpus_that_is_none_is_one_line(
+    command: str,
+    data: bytes,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "bad.tsv"
+    file.write_bytes(data)
+    options = {
+        "corpus": [file],
+        "train": [tmp_path / "out.safetensors", "--corpus", file],
+        "evaluate": ["--corpus", file],
+    }
+    line = error_of(capsys, monkeypatch, command, *options[command])
+    assert said in line
+    assert "bad.tsv" in line
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
+    sentences: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = error_of(capsys, monkeypatch, "corpus", "klingon")
+    assert "grammar, catalogues, dataset:NAME or a .tsv file" in line
+    out = tmp_path / "no" / "model.safetensors"
+    line = error_of(
+        capsys, monkeypatch, "train", out, "--corpus", sentences, *SMALL
+    )
+    assert str(out) in line
+
+
+def test_numbers_that_make_no_sense_are_one_line(
+    sentences: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = tmp_path / "out.safetensors"
+    for option, value, said in [
+        ("--steps", 0, "n_steps must be a positive whole number"),
+        ("--smoothing", 2, "smoothing must be in [0, 1)"),
+        ("--heads", 3, "n_heads must divide d_model"),
+        ("--tokens", 3, "max_tokens must be"),
+    ]:
+        options = [*SMALL, option, value]
+        line = error_of(
+            capsys, monkeypatch, "train", out, "--corpus", sentences, *options
+        )
+        assert said in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_diverges_keeps_its_last_good_checkpoint(
+    sentences: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = tmp_path / "out.safetensors"
+    options = ["--corpus", sentences, *SMALL, "--rate", 1e30, "--warm-up", 1]
+    line = error_of(
+        capsys, monkeypatch, "train", out, *options, "--save-every", 1
+    )
+    assert "step " in line
+    step = int(line.split("step ")[1].split(":")[0])
+    tensors, _ = read_tensors(out)
+    assert len(tensors["losses"]) == step - 1
+    assert all(t.isfinite().all() for t in tensors.values())
+
+
+def test_training_goes_on_and_a_changed_command_is_refused(
+    sentences: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = tmp_path / "out.safetensors"
+    command = ["train", out, "--corpus", sentences, *SMALL, "--steps", 6]
+    output = run(*command, "--save-every", 2)
+    assert [f"step {n} " in output for n in range(1, 7)] == [False, True] * 3
+    assert "tokens/s" in output
+    assert "unseen " in output
+    assert "going on from step 6" in run(*command)
+    line = error_of(capsys, monkeypatch, *command[:-1], 7)
+    assert "n_steps" in line
+    line = error_of(capsys, monkeypatch, *command, "--layers", 2)
+    assert "n_layers" in line
+    run("translate", "Tom chases Jerry.", "--model", out)
+
+
+def test_a_killed_run_ends_as_one_that_was_not(
+    sentences: Path, tmp_path: Path
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    options = ["--corpus", str(sentences), *SMALL]
+    options += ["--steps", "40", "--save-every", "5"]
+    run("train", whole, *options)
+    command = [sys.executable, "-m", "attention_book.command_line", "train"]
+    process = subprocess.Popen(
+        [*command, str(killed), *options], stdout=subprocess.DEVNULL
+    )
+    until = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < until:
+        if killed.exists() and len(read_tensors(killed)[0]["losses"]) >= 5:
+            os.kill(process.pid, signal.SIGKILL)
+            break
+        time.sleep(0.01)
+    process.wait()
+    done = len(read_tensors(killed)[0]["losses"])
+    assert done >= 5
+    run("train", killed, *options)
+    expected, _ = read_tensors(whole)
+    found, _ = read_tensors(killed)
+    assert found["losses"].tolist() == expected["losses"].tolist()
+
+
+def test_evaluate_scores_a_model_of_ones_own(
+    sentences: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.safetensors"
+    options = ["--corpus", sentences, *SMALL, "--steps", 2]
+    run("train", out, *options)
+    output = run("evaluate", "--model", out, "--corpus", sentences, "--n", 3)
+    assert "unseen sentences" in output
+    assert "BLEU" in output
+    assert load_model(out)[0].config.n_layers == 1
+
+
+def test_help_and_wrong_usage() -> None:
+    assert "translate" in run("--help")
+    found = CliRunner().invoke(app, ["translate", "a", "--file", "b"])
+    assert found.exit_code == 2
+    assert "not both" in found.output
