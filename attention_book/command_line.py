@@ -1,4 +1,5 @@
-# Made from docs/chapters/28-command-line.md (afb1a64f161b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/28-command-line.md (4a0ee1fdc193). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from typer import Argument, Option
 
 from attention_book.corpus import (
     Pair,
@@ -25,12 +27,7 @@ from attention_book.corpus import (
     split_pairs,
     untokenise,
 )
-from attention_book.decoding import (
-    GRAMMAR,
-    Translator,
-    cross_weights,
-    score,
-)
+from attention_book.decoding import GRAMMAR, Translator, cross_weights, score
 from attention_book.training import (
     Example,
     Precision,
@@ -95,19 +92,27 @@ def learn_words(corpus: Corpus, name: str, n_words: int) -> list[Tokens]:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Train and use the translators of the Attention Book.",
 )
 CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv file"
 
 
+def make_console() -> Console:
+    """Make a console that prints texts as they are, brackets and all."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
 @app.command("corpus")
 def show_corpus(
-    name: Annotated[str, typer.Argument(help=CORPUS_HELP)] = "grammar",
-    n: Annotated[int, typer.Option(help="How many pairs to show.", min=0)] = 8,
+    name: Annotated[str, Argument(help=CORPUS_HELP)] = "grammar",
+    n: Annotated[
+        int, Option("--n", "-n", help="How many pairs to show.", min=0)
+    ] = 8,
 ) -> None:
     """Preview a corpus and count what is in it."""
     corpus = load_corpus(name)
-    console = Console()
+    console = make_console()
     parts = {"training": corpus.train, **corpus.tests}
     counts = Table("part", "pairs", "words a source", "characters a target")
     for part, pairs in parts.items():
@@ -123,30 +128,50 @@ def show_corpus(
         console.print(some)
 
 
+ModelFile = Annotated[
+    Path,
+    Option(help="A file made by train.", show_default="the book's own model"),
+]
+BeamSize = Annotated[  # even small vocabularies have more than 100 words
+    int,
+    Option(help="Beginnings to keep; 1 is greedy.", min=1, max=100),
+]
+
+
+def load_translator(path: Path) -> Translator:
+    """Read a model; ValueError says what is wrong with the file."""
+    refuse_folder(path)
+    return Translator.load(path)
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise ValueError if it is a folder and no file."""
+    if path.is_dir():
+        raise ValueError(f"{path}: wanted a file, got a folder")
+
+
 @app.command()
 def translate(
     texts: Annotated[
         list[str] | None,
-        typer.Argument(help="Sentences; none: those of standard input."),
+        Argument(
+            help="Sentences, each in quotes.", show_default="standard input"
+        ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="Translate each line of this file.")
+        Path | None, Option(help="Translate each line of this file.")
     ] = None,
-    model: Annotated[
-        Path, typer.Option(help="A file of train; none: the book's own.")
-    ] = GRAMMAR,
-    beam: Annotated[
-        int, typer.Option(help="Beginnings to keep; 1 is greedy.", min=1)
-    ] = 1,
+    model: ModelFile = GRAMMAR,
+    beam: BeamSize = 1,
     show_attention: Annotated[
-        bool, typer.Option(help="Draw where it looked for each word.")
+        bool, Option("--show-attention", help="Draw where it looks.")
     ] = False,
 ) -> None:
-    """Translate sentences; by default those of the book's small grammar."""
+    """Translate English sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
     lines = texts or read_lines(file)
-    translator = Translator.load(model)
+    translator = load_translator(model)
     for number, line in enumerate(lines, 1):
         check_line(translator, line, number if len(lines) > 1 else 0)
     wanted = [line for line in lines if line.strip()]
@@ -160,16 +185,19 @@ def translate(
 def read_lines(file: Path | None) -> list[str]:
     """Read the lines of a file, or of standard input."""
     name = str(file or "standard input")
+    if not file and sys.stdin.isatty():  # somebody is typing
+        end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+        typer.echo(f"Type one sentence a line; {end} ends.", err=True)
     data = file.read_bytes() if file else sys.stdin.buffer.read()
     try:
-        lines = data.decode("utf-8-sig").splitlines()
+        text = data.decode("utf-8-sig").removesuffix("\n")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{name}: wanted UTF-8, got another byte at {error.start}"
         ) from None
-    if not any(line.strip() for line in lines):
+    if not text.strip():
         raise ValueError(f"{name}: nothing to translate")
-    return lines
+    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def check_line(translator: Translator, line: str, number: int) -> None:
@@ -180,9 +208,9 @@ def check_line(translator: Translator, line: str, number: int) -> None:
     except ValueError as error:
         where = f"line {number}: " if number else ""
         known = ""
-        if isinstance(translator.source, Vocabulary):
+        if isinstance(translator.source, Vocabulary) and line.strip():
             n = len(translator.source)
-            known = f" (this model knows {n} words: attention-book corpus)"
+            known = f" (this model knows {n}; see: attention-book corpus)"
         raise ValueError(f"{where}{error}{known}") from None
 
 
@@ -197,28 +225,38 @@ def draw_attention(translator: Translator, text: str, beam: int) -> None:
     for word, row in zip(target, shares, strict=True):
         cells = [" ░▒▓█"[min(4, int(5 * share))] * 3 for share in row]
         table.add_row(translator.target.decode([word]) or "<end>", *cells)
-    Console().print(table)
+    make_console().print(table)
 
 
 @app.command()
 def train(
-    out: Annotated[Path, typer.Argument(help="Where the model shall go.")],
-    corpus: Annotated[str, typer.Option(help=CORPUS_HELP)] = "grammar",
-    steps: Annotated[int, typer.Option(help="How many steps.")] = 2200,
-    tokens: Annotated[int, typer.Option(help="Tokens a batch.")] = 1400,
-    accumulate: Annotated[int, typer.Option(help="Batches a step.")] = 1,
-    rate: Annotated[float, typer.Option(help="Peak of the rate.")] = 1.5e-3,
-    warm_up: Annotated[int, typer.Option(help="Steps to the peak.")] = 100,
-    schedule: Annotated[Schedule, typer.Option()] = "cosine",
-    smoothing: Annotated[float, typer.Option(help="Of labels.")] = 0.0,
-    precision: Annotated[Precision, typer.Option()] = "fp32",
-    seed: Annotated[int, typer.Option(help="Decides all chance.")] = 0,
-    d_model: Annotated[int, typer.Option(help="Width.")] = 128,
-    heads: Annotated[int, typer.Option(help="Heads of attention.")] = 4,
-    layers: Annotated[int, typer.Option(help="Layers on each side.")] = 2,
-    dropout: Annotated[float, typer.Option(help="Share to drop.")] = 0.1,
-    subwords: Annotated[int, typer.Option(help="Of real corpora.")] = 8000,
-    save_every: Annotated[int, typer.Option(help="Steps.", min=1)] = 200,
+    out: Annotated[Path, Argument(help="Where to keep the model.")],
+    corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
+    steps: Annotated[int, Option(help="How many steps to take.")] = 2200,
+    tokens: Annotated[
+        int, Option(help="Most tokens in a batch, on either side.")
+    ] = 1400,
+    accumulate: Annotated[int, Option(help="Batches a step.")] = 1,
+    rate: Annotated[float, Option(help="Peak learning rate.")] = 1.5e-3,
+    warm_up: Annotated[int, Option(help="Steps to the peak.")] = 100,
+    schedule: Annotated[
+        Schedule, Option(help="How the rate falls after the peak.")
+    ] = "cosine",
+    smoothing: Annotated[float, Option(help="Label smoothing.")] = 0.0,
+    precision: Annotated[
+        Precision, Option(help="bf16: half the bits, less exact.")
+    ] = "fp32",
+    seed: Annotated[int, Option(help="Decides all chance.")] = 0,
+    d_model: Annotated[int, Option(help="Width of the model.")] = 128,
+    heads: Annotated[int, Option(help="Heads in each layer.")] = 4,
+    layers: Annotated[int, Option(help="Layers on each side.")] = 2,
+    dropout: Annotated[float, Option(help="Share to drop out.")] = 0.1,
+    subwords: Annotated[
+        int, Option(help="Most subwords to learn (real corpora).", min=259)
+    ] = 8000,
+    save_every: Annotated[
+        int, Option(help="Steps from checkpoint to checkpoint.", min=1)
+    ] = 200,
 ) -> None:
     """Train a translator, or go on with one that was cut off."""
     recipe = Recipe(
@@ -246,28 +284,39 @@ def train_model(
     save_every: int,
 ) -> None:
     """Make what is needed, go on where a checkpoint is, and train."""
-    console = Console()
-    corpus = load_corpus(name)
-    if out.exists():
+    refuse_folder(out)
+    console, corpus, old = make_console(), load_corpus(name), out.exists()
+    if old:
         _, source, target = load_model(out)
     else:
         source, target = learn_words(corpus, name, n_subwords)
-    shared = target is source
     shape |= {"n_source": len(source), "n_target": len(target)}
     torch.manual_seed(recipe.seed)
+    shared = target is source
     model = Transformer(TransformerConfig(shared=shared, **shape))
-    trainer = Trainer(
-        model, encode_pairs(corpus.train, source, target), recipe
-    )
-    if out.exists():
-        load_checkpoint(out, trainer)
-        console.print(f"{out}: going on from step {len(trainer.losses)}")
+    try:
+        examples = encode_pairs(corpus.train, source, target)
+        trainer = Trainer(model, examples, recipe)
+        if old:
+            load_checkpoint(out, trainer)
+            typer.echo(f"{out}: going on from step {len(trainer.losses)}")
+    except ValueError as error:
+        advice = (
+            "; use the options it began with, or a new file" if old else ""
+        )
+        raise ValueError(f"{error}{advice}") from None
     save = partial(save_checkpoint, out, trainer, source, target)
     save()  # that it can be written shows now, and not after an hour
     test = next(iter(corpus.tests.values()))[:500]
     held_out = encode_pairs(test, source, target)
-    run_steps(trainer, held_out, save, save_every, console)
-    console.print(f"{out}: done; try: attention-book evaluate --model {out}")
+    try:
+        run_steps(trainer, held_out, save, save_every, console)
+    except KeyboardInterrupt:
+        typer.echo(f"{out}: stopped; the same command goes on", err=True)
+        raise
+    command = ["attention-book", "evaluate", "--model", str(out)]
+    command += [] if name == "grammar" else ["--corpus", name]
+    typer.echo(f"{out}: done; try: {shlex.join(command)}")
 
 
 def run_steps(
@@ -281,7 +330,10 @@ def run_steps(
     n_steps, recipe = trainer.recipe.n_steps, trainer.recipe
     columns = ("{task.description}", "{task.completed} of {task.total} steps")
     shown = [*map(TextColumn, columns), BarColumn(), TimeRemainingColumn()]
-    with Progress(*shown, console=console, transient=True) as progress:
+    quiet = not console.is_terminal
+    with Progress(
+        *shown, console=console, transient=True, disable=quiet
+    ) as progress:
         bar = progress.add_task("", total=n_steps)
         first, tokens_a_step = len(trainer.losses), count_tokens(trainer)
         start = time.perf_counter()
@@ -306,29 +358,27 @@ def count_tokens(trainer: Trainer) -> float:
 
 @app.command()
 def evaluate(
-    model: Annotated[
-        Path, typer.Option(help="A file of train; none: the book's own.")
-    ] = GRAMMAR,
-    corpus: Annotated[str, typer.Option(help=CORPUS_HELP)] = "grammar",
+    model: ModelFile = GRAMMAR,
+    corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
     n: Annotated[
-        int, typer.Option(help="How many of each test.", min=1)
+        int, Option("--n", "-n", help="How many of each test.", min=1)
     ] = 1000,
-    beam: Annotated[
-        int, typer.Option(help="Beginnings to keep; 1 is greedy.", min=1)
-    ] = 1,
+    beam: BeamSize = 1,
 ) -> None:
     """Score a translator on sentences that it was not trained on."""
-    translator = Translator.load(model)
+    translator = load_translator(model)
     table = Table("test", "sentences", "exact", "BLEU", "chrF", "seconds")
     for name, pairs in load_corpus(corpus).tests.items():
         sources, targets = zip(*pairs[:n], strict=True)
+        for source in sources:
+            check_line(translator, source, 0)
         start = time.perf_counter()
         outputs = translator.translate(sources, beam=beam)
         seconds = time.perf_counter() - start
         scores = score(outputs, [untokenise(target) for target in targets])
         cells = [f"{share:.1f}" for share in (*scores, seconds)]
         table.add_row(name, f"{len(sources):,}", *cells)
-    Console().print(table)
+    make_console().print(table)
 
 
 def main() -> None:

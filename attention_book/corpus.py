@@ -1,9 +1,10 @@
-# Made from docs/chapters/11-corpus.md (0efe94b9f291). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (d9ea557431aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import gettext
 import hashlib
 import json
 import random
 import re
+import struct
 import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
@@ -356,8 +357,8 @@ HAN = r"[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]"
 
 def tokenise(text: str) -> str:
     """Put spaces around the punctuation of an English sentence."""
-    text = text.replace("’", "'").replace("won't", "will not")
-    text = text.replace("n't", " not")
+    text = text.replace("’", "'").replace("can't", "can not")
+    text = re.sub(r"\b([Ww])on't", r"\1ill not", text).replace("n't", " not")
     return " ".join(re.findall(r"'s\b|\w+|[^\w\s]", text))
 
 
@@ -390,7 +391,7 @@ class Vocabulary:
     def encode(self, text: str) -> list[int]:
         """Return the number of each word; ValueError names unknown ones."""
         found = {}
-        for word in (words := tokenise(text).split()):  # This is this, too
+        for word in (words := tokenise(text).split()):  # This as this
             number = self.numbers.get(word, self.numbers.get(word.lower()))
             found[word] = number
         if unknown := [word for word in found if found[word] is None]:
@@ -473,13 +474,14 @@ def read_catalogues(
             try:
                 with path.open("rb") as file:
                     found = gettext.GNUTranslations(file)
-            except (OSError, ValueError, LookupError) as error:
+            except (OSError, ValueError, LookupError, struct.error) as error:
                 warnings.warn(f"{path}: left out: {error}", stacklevel=2)
                 continue
             # gettext looks up and does not list: there is no public way
             for key, text in vars(found)["_catalog"].items():
                 message, form = key if isinstance(key, tuple) else (key, 0)
-                if form == 0:  # a context may stand before the message
+                if form == 0 and message:  # an empty one is the heading
+                    # a context may stand before the message
                     pairs.setdefault(message.split("\x04")[-1], text)
     return list(pairs.items())
 
@@ -493,8 +495,10 @@ def read_tsv(path: str | Path) -> list[Pair]:
     try:
         text = Path(path).read_text("utf-8-sig")
     except UnicodeDecodeError as error:
+        number = error.object.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{path}: wanted UTF-8, got another byte at {error.start}"
+            f"{path}:{number}: wanted UTF-8, "
+            f"got {error.object[error.start : error.start + 4]!r}"
         ) from None
     pairs = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -523,15 +527,28 @@ def read_dataset(
     except ImportError:
         raise ImportError("run first: pip install datasets") from None
     rows: Any = datasets.load_dataset(name, split=split)
-    pairs = (row.get("translation", row) for row in rows)
-    return [(row[source], row[target]) for row in pairs]
+    pairs = []
+    for number, row in enumerate(rows):
+        row = row.get("translation", row)
+        pair = row.get(source), row.get(target)
+        if not all(isinstance(text, str) for text in pair):
+            raise ValueError(
+                f"{name}: wanted texts {source} and {target} in row {number}, "
+                f"got {str(row)[:40]}"
+            )
+        pairs.append(pair)
+    return pairs
 
 
-def tidy_message(text: str) -> str:
-    """Write a message in one way, without the marks of shortcut keys."""
-    text = unicodedata.normalize("NFC", text)
-    text = re.sub(r"\s*\([_&]\w\)", "", text)
-    return tidy(re.sub(r"(?<!\w)[_&](?=\w)|(?<=[a-z])_(?=[a-z])", "", text))
+KEY = r"\s*[(（][_&](\w)[)）]"  # 打开(_O): a shortcut key
+
+
+def tidy_message(text: str, key: str = "") -> str:
+    """Write a message in one way, without the mark of its shortcut key."""
+    text = re.sub(KEY, "", unicodedata.normalize("NFC", text))
+    if key:  # only then: R&D and pg_dump are no marks
+        text = re.sub(f"[_&](?={key})", "", text, count=1, flags=re.IGNORECASE)
+    return tidy(text)
 
 
 def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
@@ -543,10 +560,13 @@ def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
     """
     kept: dict[str, str] = {}
     for pair in pairs:
-        source, target = map(tidy_message, pair)
+        key = re.search(KEY, pair[1])
+        source = tidy_message(pair[0], key[1] if key else "")
+        target = tidy_message(pair[1])
         ratio = (len(source) + 9) / (len(target) + 3)  # Chinese is shorter
         if (
             core(source)
+            and core(target)
             and core(source) != core(target)
             and len(source) <= max_length
             and len(target) <= max_length
@@ -557,9 +577,11 @@ def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
 
 
 def core(text: str) -> str:
-    """What is left without case, digits, punctuation and placeholders."""
-    text = re.sub(r"%[-+#\d.$*]*[hlzj]*[a-zA-Z]|\{\w*\}", " ", text)
-    return tidy(re.sub(r"[\W\d_]+", " ", text.casefold()))
+    """What is left without case, digits, punctuation, placeholders, spaces."""
+    text = unicodedata.normalize("NFKC", text)
+    placeholder = r"%(\(\w*\))?[-+#\d.$*']*[hlzjtL]*[a-zA-Z]|\{[\w.:!]*\}"
+    text = re.sub(placeholder, "", text)
+    return re.sub(r"[\W\d_]+", "", text.casefold())
 
 
 def split_pairs(
@@ -572,8 +594,11 @@ def split_pairs(
         no target, whatever the case, digits, punctuation, placeholders.
 
     Raises:
-        ValueError: There are not enough pairs to keep any for training.
+        ValueError: n_test is negative, or so large that no pair is left to
+            train on.
     """
+    if n_test < 0:
+        raise ValueError(f"n_test must be 0 or more, got {n_test}")
     shuffled = random.Random(seed).sample(list(pairs), len(pairs))
     test = shuffled[:n_test]
     sources = {core(source) for source, _ in test}
@@ -608,6 +633,8 @@ class Subwords:
     @classmethod
     def learn(cls, sentences: Iterable[str], n_words: int) -> "Subwords":
         """Find up to n_words pieces, 256 bytes and 3 special ones included."""
+        if n_words < 259:
+            raise ValueError(f"n_words must be 259 or more, got {n_words}")
         tokenizers = import_tokenizers()
         as_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())

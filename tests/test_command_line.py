@@ -1,5 +1,6 @@
 """The attention-book command, as somebody at a terminal meets it."""
 
+import io
 import os
 import signal
 import subprocess
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attention_book.command_line import app, load_corpus, main
-from attention_book.training import load_model, read_tensors
+from attention_book.command_line import app, load_corpus, main, read_lines
+from attention_book.decoding import GRAMMAR
+from attention_book.training import Trainer, load_model, read_tensors
 
 SMALL = [
     "--d-model",
@@ -79,6 +81,47 @@ def test_sentences_come_from_arguments_a_file_or_standard_input(
     assert with_beam == [wanted[0], wanted[2]]
 
 
+def test_only_a_line_break_ends_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text(
+        "Tom chases\x0c Jerry.\r\n\nTom chases\u2028Jerry.", "utf-8"
+    )
+    wanted = "汤姆追逐杰瑞。\n\n汤姆追逐杰瑞。\n"
+    assert run("translate", "--file", file) == wanted
+
+
+def test_somebody_who_types_is_told_how_to_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = io.TextIOWrapper(io.BytesIO(b"Tom chases Jerry.\n"), "utf-8")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", typed)
+    assert read_lines(None) == ["Tom chases Jerry."]
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "one sentence a line" in err
+
+
+def test_only_unknown_words_lead_to_the_corpus(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = error_of(capsys, monkeypatch, "translate", "a unicorn")
+    assert "see: attention-book corpus" in line
+    line = error_of(capsys, monkeypatch, "translate", "")
+    assert "attention-book corpus" not in line
+
+
+def test_brackets_of_a_sentence_are_printed(tmp_path: Path) -> None:
+    lines = [f"[bold]word {c * 3}[/i] :cat:\t{c} 词" for c in "abcdefghij"]
+    lines += [f"{c * 4} [red] words\t{c} 词们" for c in "abcdefghijklm"]
+    file = tmp_path / "brackets.tsv"
+    file.write_text("\n".join(lines), "utf-8")
+    output = run("corpus", file, "-n", 23)
+    assert "[bold]word" in output
+    assert "[/i] :cat:" in output
+    assert "[red] words" in output
+
+
 def test_attention_is_drawn_with_a_row_for_each_word() -> None:
     lines = run("translate", "Tom chases Jerry.", "--show-attention")
     first, head, _, *rows = lines.splitlines()
@@ -103,7 +146,7 @@ def test_attention_is_drawn_with_a_row_for_each_word() -> None:
         (["--file", "no-such-file.txt"], "no-such-file.txt"),
         (["Tom chases Jerry.", "--model", "none.st"], "none.st"),
         (["Tom chases Jerry.", "--model", "pyproject.toml"], "safetensors"),
-        (["Tom chases Jerry.", "--model", "tests"], "tests"),
+        (["Tom chases Jerry.", "--model", "tests"], "tests: wanted a file"),
     ],
 )
 def test_what_can_not_be_translated_is_one_line(
@@ -214,12 +257,56 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     assert [f"step {n} " in output for n in range(1, 7)] == [False, True] * 3
     assert "tokens/s" in output
     assert "unseen " in output
+    assert output.splitlines()[-1].endswith(f"--corpus {sentences}")
+    assert "\n\n" not in output
     assert "going on from step 6" in run(*command)
     line = error_of(capsys, monkeypatch, *command[:-1], 7)
     assert "n_steps" in line
+    assert "use the options it began with, or a new file" in line
     line = error_of(capsys, monkeypatch, *command, "--layers", 2)
     assert "n_layers" in line
     run("translate", "Tom chases Jerry.", "--model", out)
+
+
+def test_a_model_of_other_words_is_refused_with_advice(
+    sentences: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = tmp_path / "other.tsv"
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    other.write_text("\n".join(f"{c * 5}\t{c} 词" for c in letters), "utf-8")
+    out = tmp_path / "out.safetensors"
+    out.write_bytes(GRAMMAR.read_bytes())
+    line = error_of(capsys, monkeypatch, "train", out, "--corpus", other)
+    assert "unknown words: " in line
+    assert "or a new file" in line
+    assert out.read_bytes() == GRAMMAR.read_bytes()
+    line = error_of(capsys, monkeypatch, "train", tmp_path)
+    assert f"{tmp_path}: wanted a file, got a folder" in line
+    line = error_of(capsys, monkeypatch, "evaluate", "--corpus", other)
+    assert "see: attention-book corpus" in line
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    sentences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: Trainer) -> float:
+        if len(self.losses) == 3:
+            raise KeyboardInterrupt
+        return step(self)
+
+    step = Trainer.step
+    out = tmp_path / "out.safetensors"
+    command = ["train", out, "--corpus", sentences, *SMALL, "--steps", 6]
+    command += ["--save-every", 2]
+    monkeypatch.setattr(Trainer, "step", interrupted)
+    found = CliRunner().invoke(app, [*map(str, command)])
+    assert found.exit_code != 0
+    assert f"{out}: stopped; the same command goes on" in found.output
+    monkeypatch.setattr(Trainer, "step", step)
+    assert "going on from step 2" in run(*command)
 
 
 def test_a_killed_run_ends_as_one_that_was_not(
@@ -262,6 +349,13 @@ def test_evaluate_scores_a_model_of_ones_own(
 
 def test_help_and_wrong_usage() -> None:
     assert "translate" in run("--help")
+    assert run("train", "-h") == run("train", "--help")
+    for wrong in (["--beam", "0"], ["--beam", "101"], ["--beam", "x"]):
+        found = CliRunner().invoke(app, ["translate", "a", *wrong])
+        assert found.exit_code == 2
+    assert run("translate", "Tom chases Jerry.", "--beam", 100)
+    found = CliRunner().invoke(app, ["train", "a", "--subwords", "258"])
+    assert found.exit_code == 2
     found = CliRunner().invoke(app, ["translate", "a", "--file", "b"])
     assert found.exit_code == 2
     assert "not both" in found.output
