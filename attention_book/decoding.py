@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (c6fa8dadba1f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (afbe82d5e012). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import math
 from collections.abc import Callable, Sequence
@@ -178,12 +178,11 @@ class IncrementalDecoder:
     @torch.inference_mode()
     def start(self, source: Table, lengths: Lengths, capacity: int) -> Writing:
         """Read the sources, of 1 word or more; make room to write."""
-        target, device = self.model.target, self.output.weight.device
+        target, room = self.model.target, source.shape[1]
+        device = self.output.weight.device
         shortest, longest = int(lengths.min()), int(lengths.max())
-        if not 1 <= shortest <= longest <= (room := source.shape[1]):
-            raise ValueError(
-                f"lengths must be from 1 to {room}, got {lengths}"
-            )
+        if not 1 <= shortest <= longest <= room:
+            raise ValueError(f"lengths must be 1 to {room}, got {lengths}")
         memory, mask = self.model.encode(source.to(device), lengths.to(device))
         kept = [torch.stack(kv) for kv in self.model.decoder.remember(memory)]
         sources = torch.stack(kept)
@@ -239,7 +238,7 @@ def sampler(
         for top-p.
     """
     k = 1 if top_k is None else top_k
-    if temperature <= 0 or not 0 < top_p <= 1 or k < 1:
+    if not temperature > 0 or not 0 < top_p <= 1 or k < 1:
         raise ValueError(
             "wanted temperature > 0, 0 < top_p <= 1 and top_k >= 1, "
             f"got {temperature}, {top_p} and {top_k}"
@@ -307,11 +306,12 @@ class Beam:
         self.words: list[list[int]] = [[] for _ in range(size)]
         self.scores = [0.0] + [-math.inf] * (size - 1)  # all alike at first
         self.best: tuple[float, list[int]] = (-math.inf, [])
+        self.n_ended = 0
 
     def is_done(self) -> bool:
-        """Whether no beginning can become better than what has ended."""
+        """Whether size have ended, or no beginning can become better."""
         hope = per_length(max(self.scores), self.max_words, self.alpha)
-        return self.best[0] >= hope
+        return self.n_ended >= self.size or self.best[0] >= hope
 
     def extend(
         self, candidates: list[tuple[float, int, int]]
@@ -322,11 +322,13 @@ class Beam:
         its row, and where it forks, the others go to rows that died.
         """
         children: list[tuple[float, int, list[int]]] = []
-        for score, row, word in candidates:
+        for place, (score, row, word) in enumerate(candidates):
             words = [*self.words[row], word]
             if word == END or len(words) == self.max_words:
-                ended = per_length(score, len(words), self.alpha)
-                self.best = max(self.best, (ended, words))
+                if place < self.size:  # so that one is greedy
+                    ended = per_length(score, len(words), self.alpha)
+                    self.best = max(self.best, (ended, words))
+                    self.n_ended += 1
             elif len(children) < self.size and score > -math.inf:
                 children.append((score, row, words))
         parents = {row for _, row, _ in children}
@@ -362,11 +364,12 @@ def beam_search(
         )
     writing = decoder.start(source, lengths, max_words)
     writing.repeat(size)
+    home = writing.words.device
     beams = [Beam(size, alpha, max_words) for _ in lengths]
     going = beams
     words = torch.full((len(writing),), START)
     while going:
-        scores = decoder.step(writing, words).log_softmax(-1)
+        scores = decoder.step(writing, words.to(home)).log_softmax(-1)
         candidates = best_candidates(scores, going)
         copies = [
             (i * size + row, i * size + seat)
@@ -379,7 +382,8 @@ def beam_search(
         rows = [beam for beam in going for _ in range(size)]
         stay = [not beam.is_done() for beam in rows]
         going = dismiss(writing, stay, rows)[::size]
-        words = torch.tensor([w[-1] for beam in going for w in beam.words])
+        last = [[START, *w][-1] for beam in going for w in beam.words]
+        words = torch.tensor(last)
     return [beam.best[1] for beam in beams]
 
 
@@ -433,7 +437,7 @@ class Translator:
     def write(self, sources: Sequence[list[int]], beam: int = 1) -> Rows:
         """Write translations as word numbers, at most 32 at a time."""
         outputs = [list[int]() for _ in sources]
-        how = partial(beam_search, size=beam) if beam > 1 else write
+        how = partial(beam_search, size=beam) if beam != 1 else write
         order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
         for start in range(0, len(order), 32):
             rows = order[start : start + 32]  # of like length

@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (76d0b0cabe96). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (2246c6cb18eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import math
@@ -136,9 +136,9 @@ class Recipe:
         n_steps: How often the parameters are moved.
         max_tokens: The most tokens in a batch on either side, padding too.
         accumulate: Batches whose gradients make one step.
-        learning_rate: Its peak; the paper's schedule has its own.
-        warm_up: Steps until the peak.
-        schedule: How the rate falls after it.
+        learning_rate: What the cosine falls from; the paper's has its own.
+        warm_up: Steps in which the rate rises.
+        schedule: How the rate falls after them.
         betas: How long AdamW remembers gradients, and their squares.
         weight_decay: How far AdamW pulls parameters to 0, times the rate.
         smoothing: Share of the target that goes to all words alike.
@@ -199,7 +199,8 @@ def rate_at(step: int, recipe: Recipe, d_model: int) -> float:
         rise = step * recipe.warm_up**-1.5
         return float(d_model**-0.5 * min(step**-0.5, rise))
     rise = min(1.0, step / recipe.warm_up)
-    fall = 0.5 * (1 + math.cos(math.pi * step / recipe.n_steps))
+    done = min(1.0, step / recipe.n_steps)
+    fall = 0.5 * (1 + math.cos(math.pi * done))
     return recipe.learning_rate * rise * (0.02 + 0.98 * fall)
 
 
@@ -237,8 +238,15 @@ class Batches:
         return make_batch(rows, self.device)
 
 
+Loss = Callable[[Any, Batch, float], Tensor]  # of a model; the smoothing
+
+
 def add_gradients(
-    model: Transformer, batches: Batches, step: int, recipe: Recipe
+    model: Transformer,
+    batches: Batches,
+    step: int,
+    recipe: Recipe,
+    loss_of: Loss = translation_loss,
 ) -> float:
     """Add up the gradients of a step; return its mean loss."""
     device, n, total = batches.device, recipe.accumulate, 0.0
@@ -247,23 +255,27 @@ def add_gradients(
         torch.manual_seed(recipe.seed * 1_000_003 + step)
         for i in range((step - 1) * n, step * n):
             with torch.autocast(device.type, torch.bfloat16, bf16):
-                loss = translation_loss(model, batches[i], recipe.smoothing)
+                loss = loss_of(model, batches[i], recipe.smoothing)
             torch.autograd.backward(loss / n)
             total += loss.item() / n
     return total
 
 
 class Trainer:
-    """Moves the parameters of a model, on its device, by a recipe.
+    """Moves a model's parameters, by a recipe, to make loss_of smaller.
 
     Source: Loshchilov and Hutter (2019), algorithm 2, for AdamW.
     """
 
     def __init__(
-        self, model: Transformer, examples: Sequence[Example], recipe: Recipe
+        self,
+        model: Transformer,
+        examples: Sequence[Example],
+        recipe: Recipe,
+        loss_of: Loss = translation_loss,
     ) -> None:
         device = model.target.words.weight.device
-        self.model, self.recipe = model, recipe
+        self.model, self.recipe, self.loss_of = model, recipe, loss_of
         self.batches = Batches(examples, recipe, device)
         self.losses: list[float] = []  # of each step so far
         self.optimizer = torch.optim.AdamW(
@@ -281,7 +293,7 @@ class Trainer:
         number, r = len(self.losses) + 1, self.recipe
         self.model.train()
         self.optimizer.zero_grad()
-        loss = add_gradients(self.model, self.batches, number, r)
+        loss = add_gradients(self.model, self.batches, number, r, self.loss_of)
         parameters = self.model.parameters()
         length = float(torch.nn.utils.clip_grad_norm_(parameters, r.clip))
         if not math.isfinite(loss + length):
@@ -343,6 +355,8 @@ def write_tensors(path: str | Path, tensors: Tensors, notes: Notes) -> None:
 
 def read_tensors(path: str | Path) -> tuple[Tensors, Notes]:
     """Read what write_tensors wrote; ValueError if it is not as it was."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path}: wanted a file, got a folder")
     try:
         with safe_open(path, "pt") as file:
             notes = dict(file.metadata() or {})
@@ -365,7 +379,7 @@ def read_tensors(path: str | Path) -> tuple[Tensors, Notes]:
 def copy_parameters(
     path: str | Path, model: Transformer, tensors: Tensors
 ) -> None:
-    """Fill the model; ValueError if a parameter is missing or misshapen."""
+    """Fill the model; ValueError, and nothing filled, if any does not fit."""
     for name, parameter in model.named_parameters():
         found = tensors.get(f"model.{name}")
         if found is None or found.shape != parameter.shape:
@@ -373,7 +387,8 @@ def copy_parameters(
                 f"{path}: wanted {name} of shape {tuple(parameter.shape)}, "
                 f"got {'none' if found is None else tuple(found.shape)}"
             )
-        parameter.copy_(found)
+    for name, parameter in model.named_parameters():
+        parameter.copy_(tensors[f"model.{name}"])
 
 
 def save_model(
@@ -410,6 +425,8 @@ def load_model(path: str | Path) -> tuple[Transformer, Tokens, Tokens]:
         target = notes["target"] and tokens_from_json(notes["target"])
     except KeyError as error:
         raise ValueError(f"{path}: has no {error}, so is no model") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: is no model of ours: {error}") from None
     model = Transformer(config)
     copy_parameters(path, model, tensors)
     return model.eval(), source, target or source
@@ -463,6 +480,8 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
     """
     tensors, notes = read_tensors(path)
     check_origin(path, trainer, notes)
+    if "losses" not in tensors:
+        raise ValueError(f"{path}: has no losses, so is no checkpoint")
     copy_parameters(path, trainer.model, tensors)
     names = [name for name, _ in trainer.model.named_parameters()]
     kinds = ("step", "exp_avg", "exp_avg_sq")
