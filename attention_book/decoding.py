@@ -1,7 +1,7 @@
-# Made from docs/chapters/13-decoding.md (afbe82d5e012). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (aa96bd7ef84e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from attention_book.corpus import END, START, Tokens, pad
 from attention_book.decoder import DecoderLayer
+from attention_book.encoder import PostNorm, PreNorm
 from attention_book.multi_head import (
     MultiHeadAttention,
     attention_weights,
-    join_heads,
 )
 from attention_book.training import load_model
 from attention_book.transformer import Transformer
@@ -48,16 +48,17 @@ class LaidOut(nn.Module):
         self, x: Float[Tensor, "*batch n_in"]
     ) -> Float[Tensor, "*batch n_out"]:
         """Return x Wᵀ + b."""
-        if x.numel() == x.shape[-1]:  # a single row
-            y = x.view(1, -1) @ self.transposed
-            y = y if self.bias is None else y.add_(self.bias)
-            return y.view(*x.shape[:-1], -1)
+        if x.ndim == 2 and len(x) == 1:  # a single row
+            y = torch.mm(x, self.transposed)
+            return y if self.bias is None else y.add_(self.bias)
         if self.tiles is None:
             return F.linear(x, self.weight, self.bias)
         tiles: Tensor = torch.ops.mkldnn._linear_pointwise(
             x, self.tiles, self.bias, "none", [], ""
         )
         return tiles
+
+    __call__ = forward  # what nn.Module does before takes as long as a row
 
 
 def has_tiles() -> bool:
@@ -67,10 +68,12 @@ def has_tiles() -> bool:
 
 
 def lay_out(module: nn.Module) -> None:
-    """Put a LaidOut in the place of each nn.Linear inside."""
+    """Put a LaidOut in the place of each nn.Linear; take out dropout."""
     for name, child in module.named_children():
         if isinstance(child, nn.Linear):
             setattr(module, name, LaidOut(child.weight, child.bias))
+        elif isinstance(child, nn.Dropout):
+            setattr(module, name, nn.Identity())
         else:
             lay_out(child)
 
@@ -122,45 +125,69 @@ class Writing:
         self.mask = None if self.mask is None else self.mask[:n]
 
 
+FEW = 4  # rows up to which the fused kernel is the faster one
+
+
 def look(
     q: Float[Tensor, "rows heads 1 d_k"],
     key: Float[Tensor, "rows heads keys d_k"],
     value: Float[Tensor, "rows heads keys d_k"],
     mask: Bool[Tensor, "rows 1 1 keys"] | None = None,
-) -> Float[Tensor, "rows 1 d_model"]:
+) -> Float[Tensor, "rows d_model"]:
     """Attend with a single query of each head: softmax(qKᵀ/√d_k)V."""
-    scores = (q * q.shape[-1] ** -0.5) @ key.transpose(-2, -1)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return join_heads(scores.softmax(-1) @ value)
+    if len(q) <= FEW:
+        heads = F.scaled_dot_product_attention(q, key, value, mask)
+    else:
+        scores = (q * q.shape[-1] ** -0.5) @ key.mT
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        heads = scores.softmax(-1) @ value
+    return heads.reshape(len(q), -1)
 
 
-def step_layer(
-    layer: DecoderLayer,
-    x: Float[Tensor, "rows 1 d_model"],
-    source: Float[Tensor, "2 rows heads source d_k"],
-    words: Float[Tensor, "2 rows heads capacity d_k"],
-    n: int,
-    mask: Bool[Tensor, "rows 1 1 source"] | None,
-) -> Float[Tensor, "rows 1 d_model"]:
-    """Do what the layer does, for the word at place n alone."""
+class LayerStep:
+    """A decoder layer, cut down to one more word a row."""
 
-    def among_words(y: Tensor) -> Tensor:
-        attention = layer.attention
-        key, value = attention.keys_and_values(y, n)
-        words[0, :, :, n : n + 1], words[1, :, :, n : n + 1] = key, value
-        key, value = words[:, :, :, : n + 1]
-        heads = look(attention.queries(y, n), key, value)
-        return cast(Tensor, attention.project_out(heads))
+    def __init__(self, layer: DecoderLayer) -> None:
+        own, cross = layer.attention, layer.cross
+        into = own.project_query, own.project_key_value
+        weight = torch.cat([linear.weight for linear in into])
+        self.take_in = LaidOut(weight, torch.cat([x.bias for x in into]))
+        self.turn = getattr(own, "rotary", None)
+        self.shape, self.give = (own.n_heads, 1, own.d_k), own.project_out
+        self.ask, self.tell = cross.project_query, cross.project_out
+        self.think = layer.feed_forward.forward
+        arounds = cast(Sequence[PostNorm], layer.around)
+        self.norms = [around.norm.forward for around in arounds]
+        self.pre = isinstance(arounds[0], PreNorm)
 
-    def at_the_source(y: Tensor) -> Tensor:
-        heads = look(layer.cross.queries(y), source[0], source[1], mask)
-        return cast(Tensor, layer.cross.project_out(heads))
+    def __call__(
+        self,
+        x: Float[Tensor, "rows d_model"],
+        n: int,
+        words: Sequence[Float[Tensor, "rows heads words d_k"]],
+        source: Sequence[Float[Tensor, "rows heads source d_k"]],
+        mask: Bool[Tensor, "rows 1 1 source"] | None,
+    ) -> Float[Tensor, "rows d_model"]:
+        """Do what the layer does, for the word at place n alone."""
 
-    parts = (among_words, at_the_source, layer.feed_forward)
-    for around, part in zip(layer.around, parts, strict=True):
-        x = around(x, part)
-    return x
+        def among_words(x: Tensor) -> Tensor:
+            new = self.take_in(x).view(len(x), 3, *self.shape)
+            q, key, value = new.unbind(1)
+            if self.turn is not None:
+                q, key = self.turn(q, n), self.turn(key, n)
+            words[0][:, :, n:], words[1][:, :, n:] = key, value
+            return cast(Tensor, self.give(look(q, words[0], words[1])))
+
+        def at_the_source(x: Tensor) -> Tensor:
+            q = self.ask(x).view(len(x), *self.shape)
+            heads = look(q, source[0], source[1], mask)
+            return cast(Tensor, self.tell(heads))
+
+        parts = among_words, at_the_source, self.think
+        for norm, part in zip(self.norms, parts, strict=True):
+            x = x + part(norm(x)) if self.pre else norm(x + part(x))
+        return x
 
 
 class IncrementalDecoder:
@@ -174,6 +201,8 @@ class IncrementalDecoder:
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
         self.output = LaidOut(self.model.target.words.weight)
         lay_out(self.model)
+        layers = cast(Iterable[DecoderLayer], self.model.decoder.layers)
+        self.layers = [LayerStep(layer) for layer in layers]
 
     @torch.inference_mode()
     def start(self, source: Table, lengths: Lengths, capacity: int) -> Writing:
@@ -184,8 +213,9 @@ class IncrementalDecoder:
         if not 1 <= shortest <= longest <= room:
             raise ValueError(f"lengths must be 1 to {room}, got {lengths}")
         memory, mask = self.model.encode(source.to(device), lengths.to(device))
-        kept = [torch.stack(kv) for kv in self.model.decoder.remember(memory)]
+        kept = [x for kv in self.model.decoder.remember(memory) for x in kv]
         sources = torch.stack(kept)
+        sources = sources.view(-1, 2, *sources.shape[1:])
         places = memory.new_zeros(1, capacity, memory.shape[-1])
         if target.positions is not None:
             places = target.positions(places)
@@ -197,16 +227,14 @@ class IncrementalDecoder:
         n, target = writing.length, self.model.target
         if n == writing.places.shape[1]:
             raise ValueError(f"there is room for {n} words, no more")
-        x = target.words(words[:, None]) * target.scale
-        x = x + writing.places[:, n : n + 1]
-        decoder = self.model.decoder
-        kept = zip(decoder.layers, writing.sources, writing.words, strict=True)
-        for layer, source, room in kept:
-            x = step_layer(
-                cast(DecoderLayer, layer), x, source, room, n, writing.mask
-            )
+        x = target.words(words) * target.scale + writing.places[:, n]
+        so_far = writing.words[..., : n + 1, :].flatten(0, 1).unbind()
+        sources = writing.sources.flatten(0, 1).unbind()
+        for i, layer in enumerate(self.layers):
+            both = slice(2 * i, 2 * i + 2)  # keys and values
+            x = layer(x, n, so_far[both], sources[both], writing.mask)
         writing.length = n + 1
-        return cast(Tensor, self.output(decoder.norm(x)[:, 0]))
+        return self.output(self.model.decoder.norm(x))
 
 
 Choose = Callable[[Tensor], Tensor]  # (rows, n_words) scores to (rows,) words

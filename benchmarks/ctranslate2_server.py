@@ -1,0 +1,114 @@
+"""CTranslate2 with a Transformer of this book, in a process of its own.
+
+python -m benchmarks.ctranslate2_server WEIGHTS.npz: reads from stdin one JSON
+request a line, [sources, n_words, whether to show], and answers with a line:
+the words written, or null. No torch here: their two OpenMP runtimes would be
+in each other's way. While nothing is asked, the process sleeps.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+from ctranslate2.specs import common_spec, transformer_spec
+
+START, END = "1", "2"  # words are called by their numbers
+Weights = Mapping[str, np.ndarray]
+
+
+def fill_linear(spec: Any, weights: Weights, *names: str) -> None:
+    """One linear layer, of one or of several that read the same."""
+    spec.weight = np.concatenate([weights[f"{n}.weight"] for n in names])
+    spec.bias = np.concatenate([weights[f"{n}.bias"] for n in names])
+
+
+def fill_norm(spec: Any, weights: Weights, name: str) -> None:
+    spec.gamma, spec.beta = weights[f"{name}.weight"], weights[f"{name}.bias"]
+
+
+def fill_layer(spec: Any, weights: Weights, layer: str) -> None:
+    own, inner = spec.self_attention, f"{layer}.attention"
+    both = f"{inner}.project_query", f"{inner}.project_key_value"
+    fill_linear(own.linear[0], weights, *both)
+    fill_linear(own.linear[1], weights, f"{inner}.project_out")
+    fill_norm(own.layer_norm, weights, f"{layer}.around.0.norm")
+    last = 1
+    if layer.startswith("decoder"):
+        cross, last = spec.attention, 2
+        parts = "project_query", "project_key_value", "project_out"
+        for linear, part in zip(cross.linear, parts, strict=True):
+            fill_linear(linear, weights, f"{layer}.cross.{part}")
+        fill_norm(cross.layer_norm, weights, f"{layer}.around.1.norm")
+    fill_linear(spec.ffn.linear_0, weights, f"{layer}.feed_forward.widen")
+    fill_linear(spec.ffn.linear_1, weights, f"{layer}.feed_forward.narrow")
+    fill_norm(spec.ffn.layer_norm, weights, f"{layer}.around.{last}.norm")
+
+
+def make_spec(weights: Weights, n_layers: int, n_heads: int) -> Any:
+    """CTranslate2's description of a pre-norm Transformer with ReLU."""
+    spec = transformer_spec.TransformerSpec.from_config(
+        (n_layers, n_layers),
+        n_heads,
+        pre_norm=True,
+        activation=common_spec.Activation.RELU,
+    )
+    table = weights["target.words.weight"]
+    for side, name in ((spec.encoder, "encoder"), (spec.decoder, "decoder")):
+        several = isinstance(side.embeddings, list)
+        words = side.embeddings[0] if several else side.embeddings
+        words.weight, side.scale_embeddings = table, True
+        side.position_encodings.encodings = weights["positions"]
+        fill_norm(side.layer_norm, weights, f"{name}.norm")
+        for i, layer in enumerate(side.layer):
+            fill_layer(layer, weights, f"{name}.layers.{i}")
+    spec.decoder.projection.weight = table
+    words = [str(number) for number in range(len(table))]
+    spec.register_source_vocabulary(words)
+    spec.register_target_vocabulary(words)
+    spec.config.bos_token = spec.config.decoder_start_token = START
+    spec.config.eos_token = END
+    spec.config.add_source_bos = spec.config.add_source_eos = False
+    return spec
+
+
+def load(path: str) -> ctranslate2.Translator:
+    weights = dict(np.load(path))
+    n_layers, n_heads = (int(weights.pop(n)) for n in ("n_layers", "n_heads"))
+    spec = make_spec(weights, n_layers, n_heads)
+    spec.validate()
+    spec.optimize()
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model"
+        model.mkdir()
+        spec.save(str(model))
+        return ctranslate2.Translator(
+            str(model),
+            device="cpu",
+            compute_type="float32",
+            inter_threads=1,
+            intra_threads=1,
+        )
+
+
+def main() -> None:
+    translator = load(sys.argv[1])
+    for line in sys.stdin:
+        sources, n_words, show = json.loads(line)
+        found = translator.translate_batch(
+            sources,
+            beam_size=1,
+            max_batch_size=0,
+            min_decoding_length=n_words,
+            max_decoding_length=n_words,
+        )
+        written = [[int(w) for w in row.hypotheses[0]] for row in found]
+        print(json.dumps(written if show else None), flush=True)
+
+
+if __name__ == "__main__":
+    main()
