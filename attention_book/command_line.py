@@ -1,4 +1,4 @@
-# Made from docs/chapters/28-command-line.md (4a0ee1fdc193). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/28-command-line.md (1444abf37a21). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import sys
 import time
@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from typer import Argument, Option
 
+from attention_book import __version__
 from attention_book.corpus import (
     Pair,
     Subwords,
@@ -93,9 +94,31 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Train and use the translators of the Attention Book.",
 )
 CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv file"
+
+
+def show_version(wanted: bool) -> bool:
+    """Print the version and stop, if that is wanted."""
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=show_version,
+            is_eager=True,
+            help="Show the version and stop.",
+        ),
+    ] = False,
+) -> None:
+    """Train and use the translators of the Attention Book."""
 
 
 def make_console() -> Console:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (d9ea557431aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (43ad4eb141dd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import gettext
 import hashlib
 import json
@@ -520,13 +520,16 @@ def read_dataset(
 ) -> list[Pair]:
     """Read a data set of the Hugging Face library, which must be installed.
 
-    Its rows hold both languages, or a `translation` that holds both.
+    Its rows hold both languages, or a `translation` that holds both. A colon
+    in the name leads to one of its configurations: opus-100:en-zh.
     """
     try:
         import datasets
     except ImportError:
         raise ImportError("run first: pip install datasets") from None
-    rows: Any = datasets.load_dataset(name, split=split)
+    folder = Path(name).exists()  # and no name, where a colon means more
+    path, _, part = (name, "", "") if folder else name.partition(":")
+    rows: Any = datasets.load_dataset(path, part or None, split=split)
     pairs = []
     for number, row in enumerate(rows):
         row = row.get("translation", row)

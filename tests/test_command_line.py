@@ -347,6 +347,12 @@ def test_evaluate_scores_a_model_of_ones_own(
     assert load_model(out)[0].config.n_layers == 1
 
 
+def test_the_version_is_that_of_the_package() -> None:
+    import attention_book
+
+    assert run("--version") == f"{attention_book.__version__}\n"
+
+
 def test_help_and_wrong_usage() -> None:
     assert "translate" in run("--help")
     assert run("train", "-h") == run("train", "--help")

@@ -468,7 +468,8 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for rows; the library looks nowhere else."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     monkeypatch.setattr(
         datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache"
     )
@@ -498,6 +499,23 @@ def test_data_sets_are_read(offline: Path) -> None:
         read_dataset(write_rows(offline, [flat[0], {"en": "a", "zh": None}]))
     with pytest.raises(ValueError, match="test"):
         read_dataset(str(offline), split="test")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_colon_leads_to_a_configuration(
+    offline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(offline.parent)
+    (offline / "README.md").write_text(
+        "---\nconfigs:\n- config_name: en-zh\n  data_files: zh.jsonl\n"
+        "- config_name: en-de\n  data_files: de.jsonl\n---\n"
+    )
+    for language in ("zh", "de"):
+        row = json.dumps({"en": "good", language: f"good in {language}"})
+        (offline / f"{language}.jsonl").write_text(row)
+    assert read_dataset("rows:en-zh") == [("good", "good in zh")]
+    found = read_dataset("rows:en-de", target="de")
+    assert found == [("good", "good in de")]
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
