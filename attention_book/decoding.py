@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (aa96bd7ef84e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (698a6b8a04fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +24,7 @@ from attention_book.transformer import Transformer
 Table = Int[Tensor, "rows words"]
 Lengths = Int[Tensor, " rows"]
 Rows = list[list[int]]
+KeyValues = Sequence[Tensor]  # two of (rows, heads, words, d_k)
 Who = TypeVar("Who")
 
 
@@ -161,30 +162,32 @@ class LayerStep:
         self.norms = [around.norm.forward for around in arounds]
         self.pre = isinstance(arounds[0], PreNorm)
 
+    def among_words(self, x: Tensor, words: KeyValues) -> Tensor:
+        """Take up the last word, and look at all words so far."""
+        new = self.take_in(x).view(len(x), 3, *self.shape)
+        q, key, value = new.unbind(1)
+        n = words[0].shape[2] - 1
+        if self.turn is not None:
+            q, key = self.turn(q, n), self.turn(key, n)
+        words[0][:, :, n:], words[1][:, :, n:] = key, value
+        return cast(Tensor, self.give(look(q, words[0], words[1])))
+
+    def at_the_source(
+        self, x: Tensor, source: KeyValues, mask: Tensor | None
+    ) -> Tensor:
+        """Look at the source."""
+        q = self.ask(x).view(len(x), *self.shape)
+        return cast(Tensor, self.tell(look(q, source[0], source[1], mask)))
+
     def __call__(
-        self,
-        x: Float[Tensor, "rows d_model"],
-        n: int,
-        words: Sequence[Float[Tensor, "rows heads words d_k"]],
-        source: Sequence[Float[Tensor, "rows heads source d_k"]],
-        mask: Bool[Tensor, "rows 1 1 source"] | None,
+        self, x: Tensor, words: KeyValues, source: KeyValues, mask: Any
     ) -> Float[Tensor, "rows d_model"]:
-        """Do what the layer does, for the word at place n alone."""
-
-        def among_words(x: Tensor) -> Tensor:
-            new = self.take_in(x).view(len(x), 3, *self.shape)
-            q, key, value = new.unbind(1)
-            if self.turn is not None:
-                q, key = self.turn(q, n), self.turn(key, n)
-            words[0][:, :, n:], words[1][:, :, n:] = key, value
-            return cast(Tensor, self.give(look(q, words[0], words[1])))
-
-        def at_the_source(x: Tensor) -> Tensor:
-            q = self.ask(x).view(len(x), *self.shape)
-            heads = look(q, source[0], source[1], mask)
-            return cast(Tensor, self.tell(heads))
-
-        parts = among_words, at_the_source, self.think
+        """Do what the layer does, for the last word of each row alone."""
+        parts: Sequence[Callable[[Tensor], Tensor]] = (
+            lambda y: self.among_words(y, words),
+            lambda y: self.at_the_source(y, source, mask),
+            self.think,
+        )
         for norm, part in zip(self.norms, parts, strict=True):
             x = x + part(norm(x)) if self.pre else norm(x + part(x))
         return x
@@ -232,7 +235,7 @@ class IncrementalDecoder:
         sources = writing.sources.flatten(0, 1).unbind()
         for i, layer in enumerate(self.layers):
             both = slice(2 * i, 2 * i + 2)  # keys and values
-            x = layer(x, n, so_far[both], sources[both], writing.mask)
+            x = layer(x, so_far[both], sources[both], writing.mask)
         writing.length = n + 1
         return self.output(self.model.decoder.norm(x))
 
