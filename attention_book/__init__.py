@@ -1,4 +1,4 @@
-# Made from docs/chapters/00-preface.md (e24bd2f877c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (a5a258a2ef1e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
 from attention_book.compared import ConvolutionAsAttention
@@ -18,6 +18,7 @@ from attention_book.multi_head import (
     MultiHeadAttention,
     attention_weights,
 )
+from attention_book.non_autoregressive import MaskedTransformer, mask_predict
 from attention_book.pooling import GaussianPooling, gaussian_pooling
 from attention_book.positions import (
     ALiBi,
@@ -58,6 +59,7 @@ __all__ = [
     "GaussianPooling",
     "KeyValueCache",
     "LearnedPositions",
+    "MaskedTransformer",
     "MultiHeadAttention",
     "PostNorm",
     "PreNorm",
@@ -80,6 +82,7 @@ __all__ = [
     "fused_attention",
     "gaussian_pooling",
     "load_model",
+    "mask_predict",
     "masked_softmax",
     "padding_mask",
     "save_model",

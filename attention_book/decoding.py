@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (698a6b8a04fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (5fa447465858). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +59,7 @@ class LaidOut(nn.Module):
         )
         return tiles
 
-    __call__ = forward  # what nn.Module does before takes as long as a row
+    __call__ = forward  # skips nn.Module's __call__, which looks for hooks
 
 
 def has_tiles() -> bool:
@@ -265,7 +265,7 @@ def sampler(
         top_k: How many words take part, or None for all.
         top_p: The share of probability that takes part; at least one word.
 
-    Source: Fan et al. (2018), §5.1, for top-k; Holtzman et al. (2020), §3.1,
+    Source: Fan et al. (2018), §5.4, for top-k; Holtzman et al. (2020), §3.1,
         for top-p.
     """
     k = 1 if top_k is None else top_k
@@ -385,7 +385,7 @@ def beam_search(
 ) -> list[list[int]]:
     """Write the best translation of each source that is found.
 
-    size beginnings are kept; the larger alpha, the less length matters.
+    size beginnings are kept; a larger alpha favours longer ones.
 
     Source: Wu et al. (2016), §7, without their coverage penalty.
     """

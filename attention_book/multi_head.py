@@ -1,4 +1,4 @@
-# Made from docs/chapters/05-multi-head.md (de3d7f8436d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (24c80eff2d16). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple, cast
 
 import torch
@@ -276,14 +276,11 @@ def attend_packed(
     is_causal: bool,
 ) -> Float[Tensor, "heads queries d_k"]:
     """Let each sentence attend for itself, laid out for the moment."""
-
-    def table(x: Tensor, packing: Packing) -> Tensor:
-        return packing.unpack(x.transpose(0, 1)).transpose(1, 2)
-
     # Padding comes last: causality alone hides it from its own sentence.
     alone = is_causal and packed.queries is packed.keys
     hidden = None if alone else packed.keys.mask
-    tables = KeyValue(*(table(x, packed.keys) for x in kv))
-    heads = table(q, packed.queries)  # (batch, heads, words, d_k)
-    heads = attention.attend(heads, tables, hidden, is_causal)
+    tables = [packed.keys.unpack(x.transpose(0, 1)) for x in kv]
+    kv = KeyValue(*(table.transpose(1, 2) for table in tables))
+    q = packed.queries.unpack(q.transpose(0, 1)).transpose(1, 2)
+    heads = attention.attend(q, kv, hidden, is_causal)
     return packed.queries.pack(heads.transpose(1, 2)).transpose(0, 1)
