@@ -86,6 +86,12 @@ def tangle(session: nox.Session) -> None:
 
 
 @nox.session
+def labs(session: nox.Session) -> None:
+    """Run the labs again, in place: they train for half an hour."""
+    book(session, "-m", "literate.labs", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, prose, and that chapters and package agree."""
     book(session, "-m", "ruff", "check", ".")

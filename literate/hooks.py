@@ -1,18 +1,21 @@
 """The thin layer that knows MkDocs: weave each page, add notebooks, link both ways."""
 
 import logging
+import posixpath
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import griffe
 import jieba
+import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import AnchorLink, TableOfContents
 
-from literate import ran
+from literate import labs, ran
 from literate.blocks import ChapterError, heading, pick
 from literate.chapter import CHAPTERS, Chapter, names, read, read_all
 from literate.export import export
@@ -56,10 +59,16 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
             )
         uri = f"notebooks/{chapter.path.stem}.ipynb"
         files.append(File.generated(config, uri, content=export(chapter, _edition(config))))
+    for path in sorted(labs.LABS.glob("*.ipynb")):
+        notebook = labs.in_edition(labs.read(path), _edition(config))
+        text = nbformat.writes(notebook) + "\n"
+        files.append(File.generated(config, f"notebooks/{path.name}", content=text))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Weave the page; its first heading is its title."""
+    if page.file.src_uri.endswith(".ipynb"):
+        return markdown  # a lab: mkdocs-jupyter reads it
     edition = _edition(config)
     path = Path("docs", page.file.src_uri)
     # MkDocs has cut the front matter off: read the file itself, so that lines are right.
@@ -75,6 +84,29 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if path.parent == CHAPTERS:
         page.meta["notebook"] = f"notebooks/{path.stem}.ipynb"
     return woven
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turn the notebook of a lab into a page like the others."""
+    uri = page.file.src_uri
+    if not uri.endswith(".ipynb"):
+        return html
+
+    def link(target: str) -> str:
+        path, _, anchor = target.partition("#")
+        there = files.get_file_from_path(posixpath.normpath(f"{uri}/../{path}"))
+        if there is None:
+            raise PluginError(f"docs/{uri}: leads to {target}, which is not there")
+        return there.url_relative_to(page.file) + (anchor and f"#{anchor}")
+
+    notebook = labs.read(Path("docs", uri))
+    heads = labs.headings(notebook, _edition(config))
+    title, *rest = [AnchorLink(text, anchor, level) for level, text, anchor in heads]
+    title.children = rest
+    page.title, page.toc = title.title, TableOfContents([title])
+    page.meta["notebook"] = f"notebooks/{Path(uri).name}"
+    permalink = config.mdx_configs["toc"]["permalink_title"]
+    return labs.page(html, notebook, _edition(config), link, permalink)
 
 
 class ChapterLinks(griffe.Extension):
