@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (5fa447465858). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (a45998347360). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -298,6 +298,7 @@ def dismiss(writing: Writing, going: list[bool], who: list[Who]) -> list[Who]:
     return who[:n]
 
 
+@torch.inference_mode()
 def write(
     decoder: IncrementalDecoder,
     source: Table,
@@ -374,6 +375,7 @@ class Beam:
         return copies
 
 
+@torch.inference_mode()
 def beam_search(
     decoder: IncrementalDecoder,
     source: Table,
