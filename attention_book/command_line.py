@@ -1,4 +1,4 @@
-# Made from docs/chapters/28-command-line.md (1444abf37a21). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/28-command-line.md (315ca1e17c8a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import sys
 import time
@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import torch
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -137,14 +138,15 @@ def show_corpus(
     corpus = load_corpus(name)
     console = make_console()
     parts = {"training": corpus.train, **corpus.tests}
-    counts = Table("part", "pairs", "words a source", "characters a target")
+    columns = ("part", "pairs", "words a source", "characters a target")
+    counts = Table(*columns, box=SIMPLE)
     for part, pairs in parts.items():
         words = sum(len(source.split()) for source, _ in pairs)
         characters = sum(len(untokenise(target)) for _, target in pairs)
         means = [f"{total / len(pairs):.1f}" for total in (words, characters)]
         counts.add_row(part, f"{len(pairs):,}", *means)
     console.print(counts)
-    some = Table("source", "target")
+    some = Table("source", "target", box=SIMPLE)
     for source, target in corpus.train[:n]:
         some.add_row(untokenise(source), untokenise(target))
     if n:
@@ -244,10 +246,10 @@ def draw_attention(translator: Translator, text: str, beam: int) -> None:
     weights = cross_weights(translator.model, source, target)
     shares = weights.mean((0, 1)).tolist()  # of all layers and heads
     heads = [translator.source.decode([word]) for word in source]
-    table = Table("", *heads, show_edge=False, pad_edge=False)
+    table = Table(*heads, "", box=SIMPLE)
     for word, row in zip(target, shares, strict=True):
         cells = [" ░▒▓█"[min(4, int(5 * share))] * 3 for share in row]
-        table.add_row(translator.target.decode([word]) or "<end>", *cells)
+        table.add_row(*cells, translator.target.decode([word]) or "<end>")
     make_console().print(table)
 
 
@@ -390,7 +392,8 @@ def evaluate(
 ) -> None:
     """Score a translator on sentences that it was not trained on."""
     translator = load_translator(model)
-    table = Table("test", "sentences", "exact", "BLEU", "chrF", "seconds")
+    columns = ("test", "sentences", "exact", "BLEU", "chrF", "seconds")
+    table = Table(*columns, box=SIMPLE)
     for name, pairs in load_corpus(corpus).tests.items():
         sources, targets = zip(*pairs[:n], strict=True)
         for source in sources:
