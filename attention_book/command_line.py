@@ -1,4 +1,4 @@
-# Made from docs/chapters/28-command-line.md (315ca1e17c8a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/28-command-line.md (d48ebd128375). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import sys
 import time
@@ -17,6 +17,7 @@ from typer import Argument, Option
 
 from attention_book import __version__
 from attention_book.corpus import (
+    SPECIAL,
     Pair,
     Subwords,
     Tokens,
@@ -234,7 +235,7 @@ def check_line(translator: Translator, line: str, number: int) -> None:
         where = f"line {number}: " if number else ""
         known = ""
         if isinstance(translator.source, Vocabulary) and line.strip():
-            n = len(translator.source)
+            n = len(translator.source) - len(SPECIAL)
             known = f" (this model knows {n}; see: attention-book corpus)"
         raise ValueError(f"{where}{error}{known}") from None
 
