@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,22 +37,26 @@ def run(*arguments: object, typed: str | bytes | None = None) -> str:
     return found.output
 
 
+@pytest.fixture
 def error_of(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    *arguments: object,
-) -> str:
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., str]:
     """The one line that the command says when it fails with status 1."""
-    monkeypatch.setattr(sys, "argv", ["attention-book", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 1
-    out, err = capsys.readouterr()
-    assert err.startswith("attention-book: ")
-    assert err.endswith("\n")
-    assert err.count("\n") == 1
-    assert "Traceback" not in out + err
-    return err
+
+    def run_and_fail(*arguments: object) -> str:
+        command = ["attention-book", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 1
+        out, err = capsys.readouterr()
+        assert err.startswith("attention-book: ")
+        assert err.endswith("\n")
+        assert err.count("\n") == 1
+        assert "Traceback" not in out + err
+        return err
+
+    return run_and_fail
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +108,12 @@ def test_somebody_who_types_is_told_how_to_end(
 
 
 def test_only_unknown_words_lead_to_the_corpus(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
-    line = error_of(capsys, monkeypatch, "translate", "a unicorn")
+    line = error_of("translate", "a unicorn")
     assert "see: attention-book corpus" in line
-    line = error_of(capsys, monkeypatch, "translate", "")
+    line = error_of("translate", "")
     assert "attention-book corpus" not in line
 
 
@@ -147,10 +153,9 @@ def test_attention_is_drawn_with_a_row_for_each_word() -> None:
 def test_what_can_not_be_translated_is_one_line(
     arguments: list[str],
     said: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
-    assert said in error_of(capsys, monkeypatch, "translate", *arguments)
+    assert said in error_of("translate", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -170,8 +175,7 @@ def test_a_corpus_that_is_none_is_one_line(
     data: bytes,
     said: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
     file = tmp_path / "bad.tsv"
     file.write_bytes(data)
@@ -180,7 +184,7 @@ def test_a_corpus_that_is_none_is_one_line(
         "train": [tmp_path / "out.safetensors", "--corpus", file],
         "evaluate": ["--corpus", file],
     }
-    line = error_of(capsys, monkeypatch, command, *options[command])
+    line = error_of(command, *options[command])
     assert said in line
     assert "bad.tsv" in line
     assert list(tmp_path.iterdir()) == [file]
@@ -189,23 +193,19 @@ def test_a_corpus_that_is_none_is_one_line(
 def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
     sentences: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
-    line = error_of(capsys, monkeypatch, "corpus", "klingon")
+    line = error_of("corpus", "klingon")
     assert "grammar, catalogues, dataset:NAME or a .tsv file" in line
     out = tmp_path / "no" / "model.safetensors"
-    line = error_of(
-        capsys, monkeypatch, "train", out, "--corpus", sentences, *SMALL
-    )
+    line = error_of("train", out, "--corpus", sentences, *SMALL)
     assert str(out) in line
 
 
 def test_numbers_that_make_no_sense_are_one_line(
     sentences: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
     out = tmp_path / "out.safetensors"
     for option, value, said in [
@@ -215,9 +215,7 @@ def test_numbers_that_make_no_sense_are_one_line(
         ("--tokens", 3, "max_tokens must be"),
     ]:
         options = [*SMALL, option, value]
-        line = error_of(
-            capsys, monkeypatch, "train", out, "--corpus", sentences, *options
-        )
+        line = error_of("train", out, "--corpus", sentences, *options)
         assert said in line
     assert not list(tmp_path.iterdir())
 
@@ -225,14 +223,11 @@ def test_numbers_that_make_no_sense_are_one_line(
 def test_a_run_that_diverges_keeps_its_last_good_checkpoint(
     sentences: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
     out = tmp_path / "out.safetensors"
     options = ["--corpus", sentences, *SMALL, "--rate", 1e30, "--warm-up", 1]
-    line = error_of(
-        capsys, monkeypatch, "train", out, *options, "--save-every", 1
-    )
+    line = error_of("train", out, *options, "--save-every", 1)
     assert "step " in line
     step = int(line.split("step ")[1].split(":")[0])
     tensors, _ = read_tensors(out)
@@ -243,8 +238,7 @@ def test_a_run_that_diverges_keeps_its_last_good_checkpoint(
 def test_training_goes_on_and_a_changed_command_is_refused(
     sentences: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
     out = tmp_path / "out.safetensors"
     command = ["train", out, "--corpus", sentences, *SMALL, "--steps", 6]
@@ -255,10 +249,10 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     assert output.splitlines()[-1].endswith(f"--corpus {sentences}")
     assert "\n\n" not in output
     assert "going on from step 6" in run(*command)
-    line = error_of(capsys, monkeypatch, *command[:-1], 7)
+    line = error_of(*command[:-1], 7)
     assert "n_steps" in line
     assert "use the options it began with, or a new file" in line
-    line = error_of(capsys, monkeypatch, *command, "--layers", 2)
+    line = error_of(*command, "--layers", 2)
     assert "n_layers" in line
     run("translate", "Tom chases Jerry.", "--model", out)
 
@@ -266,21 +260,20 @@ def test_training_goes_on_and_a_changed_command_is_refused(
 def test_a_model_of_other_words_is_refused_with_advice(
     sentences: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
     other = tmp_path / "other.tsv"
     letters = "abcdefghijklmnopqrstuvwxyz"
     other.write_text("\n".join(f"{c * 5}\t{c} 词" for c in letters), "utf-8")
     out = tmp_path / "out.safetensors"
     out.write_bytes(GRAMMAR.read_bytes())
-    line = error_of(capsys, monkeypatch, "train", out, "--corpus", other)
+    line = error_of("train", out, "--corpus", other)
     assert "unknown words: " in line
     assert "or a new file" in line
     assert out.read_bytes() == GRAMMAR.read_bytes()
-    line = error_of(capsys, monkeypatch, "train", tmp_path)
+    line = error_of("train", tmp_path)
     assert f"{tmp_path}: wanted a file, got a folder" in line
-    line = error_of(capsys, monkeypatch, "evaluate", "--corpus", other)
+    line = error_of("evaluate", "--corpus", other)
     assert "see: attention-book corpus" in line
 
 

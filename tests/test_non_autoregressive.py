@@ -40,8 +40,8 @@ def a_model(
         d_ff=40,
         n_layers=2,
         dropout=0.0,
-        norm=norm,  # type: ignore[arg-type]
-        positions=positions,  # type: ignore[arg-type]
+        norm=norm,
+        positions=positions,
     )
     model = MaskedTransformer(config, max_length=LONGEST).eval()
     randomise(model)
