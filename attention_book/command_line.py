@@ -1,11 +1,11 @@
-# Made from docs/chapters/28-command-line.md (d48ebd128375). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/28-command-line.md (bdc936bb56c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 import typer
@@ -31,9 +31,10 @@ from attention_book.corpus import (
     untokenise,
 )
 from attention_book.decoding import GRAMMAR, Translator, cross_weights, score
+from attention_book.gpu import Engine, Precision, choose
 from attention_book.training import (
     Example,
-    Precision,
+    Loss,
     Recipe,
     Schedule,
     Trainer,
@@ -42,6 +43,7 @@ from attention_book.training import (
     load_checkpoint,
     load_model,
     save_checkpoint,
+    translation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
 
@@ -164,10 +166,19 @@ BeamSize = Annotated[  # even small vocabularies have more than 100 words
 ]
 
 
-def load_translator(path: Path) -> Translator:
+DeviceName = Annotated[
+    str, Option(help="auto, cpu, cuda, cuda:N or mps; auto: the best here.")
+]
+PrecisionName = Annotated[
+    Literal["auto", Precision],
+    Option(help="How exactly to compute; auto: what suits the device."),
+]
+
+
+def load_translator(path: Path, engine: Engine) -> Translator:
     """Read a model; ValueError says what is wrong with the file."""
     refuse_folder(path)
-    return Translator.load(path)
+    return Translator.load(path, engine)
 
 
 def refuse_folder(path: Path) -> None:
@@ -189,6 +200,8 @@ def translate(
     ] = None,
     model: ModelFile = GRAMMAR,
     beam: BeamSize = 1,
+    device: DeviceName = "auto",
+    precision: PrecisionName = "auto",
     show_attention: Annotated[
         bool, Option("--show-attention", help="Draw where it looks.")
     ] = False,
@@ -196,8 +209,9 @@ def translate(
     """Translate English sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
+    engine = choose(device, precision)
     lines = texts or read_lines(file)
-    translator = load_translator(model)
+    translator = load_translator(model, engine)
     for number, line in enumerate(lines, 1):
         check_line(translator, line, number if len(lines) > 1 else 0)
     wanted = [line for line in lines if line.strip()]
@@ -269,9 +283,12 @@ def train(
         Schedule, Option(help="How the rate falls after the peak.")
     ] = "cosine",
     smoothing: Annotated[float, Option(help="Label smoothing.")] = 0.0,
-    precision: Annotated[
-        Precision, Option(help="bf16: half the bits, less exact.")
-    ] = "fp32",
+    device: DeviceName = "auto",
+    precision: PrecisionName = "auto",
+    compiled: Annotated[
+        bool,
+        Option("--compile", help="Compile the step first (torch.compile)."),
+    ] = False,
     seed: Annotated[int, Option(help="Decides all chance.")] = 0,
     d_model: Annotated[int, Option(help="Width of the model.")] = 128,
     heads: Annotated[int, Option(help="Heads in each layer.")] = 4,
@@ -285,6 +302,7 @@ def train(
     ] = 200,
 ) -> None:
     """Train a translator, or go on with one that was cut off."""
+    engine = choose(device, precision)
     recipe = Recipe(
         n_steps=steps,
         max_tokens=tokens,
@@ -293,12 +311,27 @@ def train(
         warm_up=warm_up,
         schedule=schedule,
         smoothing=smoothing,
-        precision=precision,
+        precision=engine.precision,
         seed=seed,
     )
     shape = {"d_model": d_model, "n_heads": heads, "n_layers": layers}
     more = {"d_ff": 4 * d_model, "dropout": dropout, "norm": "pre"}
-    train_model(out, corpus, recipe, shape | more, subwords, save_every)
+    loss_of = compile_loss() if compiled else translation_loss
+    train_model(
+        out,
+        corpus,
+        recipe,
+        shape | more,
+        subwords,
+        save_every,
+        engine,
+        loss_of,
+    )
+
+
+def compile_loss() -> Loss:
+    """Compile forward and backward pass, once for all lengths."""
+    return torch.compile(translation_loss, fullgraph=True, dynamic=True)
 
 
 def train_model(
@@ -308,6 +341,8 @@ def train_model(
     shape: dict[str, Any],
     n_subwords: int,
     save_every: int,
+    engine: Engine,
+    loss_of: Loss = translation_loss,
 ) -> None:
     """Make what is needed, go on where a checkpoint is, and train."""
     refuse_folder(out)
@@ -320,9 +355,11 @@ def train_model(
     torch.manual_seed(recipe.seed)
     shared = target is source
     model = Transformer(TransformerConfig(shared=shared, **shape))
+    model.to(engine.device)
+    typer.echo(engine)
     try:
         examples = encode_pairs(corpus.train, source, target)
-        trainer = Trainer(model, examples, recipe)
+        trainer = Trainer(model, examples, recipe, loss_of)
         if old:
             load_checkpoint(out, trainer)
             typer.echo(f"{out}: going on from step {len(trainer.losses)}")
@@ -390,9 +427,11 @@ def evaluate(
         int, Option("--n", "-n", help="How many of each test.", min=1)
     ] = 1000,
     beam: BeamSize = 1,
+    device: DeviceName = "auto",
+    precision: PrecisionName = "auto",
 ) -> None:
     """Score a translator on sentences that it was not trained on."""
-    translator = load_translator(model)
+    translator = load_translator(model, choose(device, precision))
     columns = ("test", "sentences", "exact", "BLEU", "chrF", "seconds")
     table = Table(*columns, box=SIMPLE)
     for name, pairs in load_corpus(corpus).tests.items():

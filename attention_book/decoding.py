@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (a45998347360). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (bd41098cdf66). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +14,13 @@ from torch import Tensor, nn
 from attention_book.corpus import END, START, Tokens, pad
 from attention_book.decoder import DecoderLayer
 from attention_book.encoder import PostNorm, PreNorm
+from attention_book.gpu import (
+    ON_CPU,
+    Engine,
+    StaticDecoder,
+    computing,
+    has_tiles,
+)
 from attention_book.multi_head import (
     MultiHeadAttention,
     attention_weights,
@@ -41,8 +48,7 @@ class LaidOut(nn.Module):
         self.weight, self.bias = weight.detach(), bias
         self.transposed = self.weight.t().contiguous()
         self.tiles: Tensor | None = None
-        on_cpu = weight.device.type == "cpu"
-        if on_cpu and weight.dtype == torch.float32 and has_tiles():
+        if has_tiles(weight):
             self.tiles = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 
     def forward(
@@ -60,12 +66,6 @@ class LaidOut(nn.Module):
         return tiles
 
     __call__ = forward  # skips nn.Module's __call__, which looks for hooks
-
-
-def has_tiles() -> bool:
-    """Whether this PyTorch can lay out weights in oneDNN's tiles."""
-    available: Callable[[], bool] = torch.backends.mkldnn.is_available
-    return available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def lay_out(module: nn.Module) -> None:
@@ -198,10 +198,15 @@ class IncrementalDecoder:
 
     Args:
         model: Is copied: what changes in it later is not seen here.
+        engine: Says to where, and in which precision; by default as it is.
     """
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(
+        self, model: Transformer, engine: Engine | None = None
+    ) -> None:
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
+        if engine is not None:
+            self.model.to(engine.device, engine.dtype)
         self.output = LaidOut(self.model.target.words.weight)
         lay_out(self.model)
         layers = cast(Iterable[DecoderLayer], self.model.decoder.layers)
@@ -402,7 +407,7 @@ def beam_search(
     going = beams
     words = torch.full((len(writing),), START)
     while going:
-        scores = decoder.step(writing, words.to(home)).log_softmax(-1)
+        scores = decoder.step(writing, words.to(home)).float().log_softmax(-1)
         candidates = best_candidates(scores, going)
         copies = [
             (i * size + row, i * size + seat)
@@ -444,20 +449,36 @@ GRAMMAR = Path(__file__).with_name("models") / "grammar.safetensors"
 
 
 class Translator:
-    """A model with its vocabularies, of what it reads and what it writes."""
+    """A model with its vocabularies, of what it reads and what it writes.
+
+    Args:
+        model: Is copied to where the engine computes.
+        source: The vocabulary that it reads.
+        target: The vocabulary that it writes.
+        engine: What computes; by default the CPU, in fp32.
+    """
 
     def __init__(
-        self, model: Transformer, source: Tokens, target: Tokens
+        self,
+        model: Transformer,
+        source: Tokens,
+        target: Tokens,
+        engine: Engine = ON_CPU,
     ) -> None:
         self.model, self.source, self.target = model, source, target
-        self.decoder = IncrementalDecoder(model)
+        self.engine, self.decoder = engine, IncrementalDecoder(model, engine)
+        self.recorded = (
+            StaticDecoder(model, engine) if engine.records else None
+        )
         learnt = model.config.positions == "learned"
         self.most = model.config.max_words if learnt else 10_000
 
     @classmethod
-    def load(cls, path: str | Path = GRAMMAR) -> "Translator":
+    def load(
+        cls, path: str | Path = GRAMMAR, engine: Engine = ON_CPU
+    ) -> "Translator":
         """Read a file of save_model; by default the model of the grammar."""
-        return cls(*load_model(path))
+        return cls(*load_model(path), engine)
 
     def read(self, text: str) -> list[int]:
         """Return the words of a text; ValueError if they will not do."""
@@ -470,13 +491,18 @@ class Translator:
     def write(self, sources: Sequence[list[int]], beam: int = 1) -> Rows:
         """Write translations as word numbers, at most 32 at a time."""
         outputs = [list[int]() for _ in sources]
-        how = partial(beam_search, size=beam) if beam != 1 else write
+        how: Callable[..., Rows] = partial(write, self.decoder)
+        if beam != 1:
+            how = partial(beam_search, self.decoder, size=beam)
+        elif self.recorded:
+            how = self.recorded.write
         order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
         for start in range(0, len(order), 32):
             rows = order[start : start + 32]  # of like length
             table, lengths = pad([sources[row] for row in rows])
             room = min(2 * table.shape[1] + 16, self.most)
-            found = how(self.decoder, table, lengths, max_words=room)
+            with computing(self.engine):
+                found = how(table, lengths, max_words=room)
             for row, words in zip(rows, found, strict=True):
                 outputs[row] = words
         return outputs

@@ -1,4 +1,5 @@
-# Made from docs/chapters/05-multi-head.md (24c80eff2d16). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (7a496c3c82d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import copy
 from typing import NamedTuple, cast
 
 import torch
@@ -11,6 +12,8 @@ from attention_book.scoring import (
     fused_attention,
     padding_mask,
 )
+
+Place = int | Int[Tensor, ""]  # of a word in its sentence, from 0
 
 
 def split_heads(
@@ -55,7 +58,7 @@ def check_cache(
     mask: "Tensor | Packed | None",
     x: Tensor,
     n_heads: int,
-) -> int:
+) -> Place:
     """Return how much the cache holds; ValueError, before it takes up more.
 
     It is for self-attention, and the mask has to fit what it will hold.
@@ -68,8 +71,8 @@ def check_cache(
         raise ValueError("cache is for padded sentences, got packed ones")
     if mask is not None:
         *batch, words, _ = x.shape
-        check_mask(mask, (*batch, n_heads, words, cache.length + words))
-    return cache.length
+        check_mask(mask, (*batch, n_heads, words, cache.n_keys(words)))
+    return cache.start()
 
 
 class KeyValue(NamedTuple):
@@ -104,12 +107,12 @@ class HeadProjections(nn.Module):
         self.project_out = nn.Linear(d_model, d_model, bias=bias)
         self.dropout = dropout
 
-    def queries(self, x: Tensor, start: int = 0) -> Tensor:
+    def queries(self, x: Tensor, start: Place = 0) -> Tensor:
         """Queries of all heads; start is the place of the first row."""
         check_width("x", x, self.d_model)
         return split_heads(self.project_query(x), self.n_heads)
 
-    def keys_and_values(self, memory: Tensor, start: int = 0) -> KeyValue:
+    def keys_and_values(self, memory: Tensor, start: Place = 0) -> KeyValue:
         """Keys and values of all heads; start as in queries."""
         check_width("memory", memory, self.d_model)
         both = self.project_key_value(memory).chunk(2, dim=-1)
@@ -201,6 +204,14 @@ class KeyValueCache:
         self.capacity, self.length = capacity, 0
         self.room: KeyValue | None = None
 
+    def start(self) -> Place:
+        """Return the place of the next position."""
+        return self.length
+
+    def n_keys(self, more: int) -> int:
+        """Return how many keys there are to see once more are stored."""
+        return self.length + more
+
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Store some positions and return all so far, without a copy.
 
@@ -240,8 +251,13 @@ class Packing:
 
     def __init__(self, lengths: Int[Tensor, " batch"], n_words: int) -> None:
         self.mask = padding_mask(lengths, n_words)
-        real = self.mask[:, 0, 0]
-        self.shape, self.places = real.shape, real.flatten().nonzero()[:, 0]
+        self.places = self.mask.flatten().nonzero()[:, 0]
+
+    def to(self, device: torch.device) -> "Packing":
+        """Return the same for words that lie on this device."""
+        there = copy.copy(self)
+        there.mask, there.places = self.mask.to(device), self.places.to(device)
+        return there
 
     def pack(
         self, table: Shaped[Tensor, "batch words ..."]
@@ -253,9 +269,10 @@ class Packing:
         self, row: Shaped[Tensor, "tokens ..."]
     ) -> Shaped[Tensor, "batch words ..."]:
         """Lay the row out again, with zeros as padding."""
-        table = row.new_zeros(self.shape.numel(), *row.shape[1:])
+        sentences, _, _, n_words = self.mask.shape
+        table = row.new_zeros(sentences * n_words, *row.shape[1:])
         table = table.index_copy(0, self.places, row)
-        return table.view(*self.shape, *row.shape[1:])
+        return table.view(sentences, n_words, *row.shape[1:])
 
 
 class Packed(NamedTuple):

@@ -1,5 +1,5 @@
-# Made from docs/chapters/14-non-autoregressive.md (918db7a74274). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from collections.abc import Callable, Iterator
+# Made from docs/chapters/14-non-autoregressive.md (99e813386e51). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attention_book.corpus import END, PAD, START
 from attention_book.multi_head import Packed, Packing
 from attention_book.scoring import padding_mask
-from attention_book.training import Batch, CrossEntropy
+from attention_book.training import Batch, cross_entropy
 from attention_book.transformer import Transformer, TransformerConfig
 
 
@@ -89,7 +89,7 @@ def masked_loss(
     """
     words, lengths = batch.target[:, 1:], batch.target_lengths - 2
     check_lengths("translations", lengths, model.max_length)
-    source = Packing(batch.source_lengths, batch.source.shape[1])
+    source = batch.reading
     target = Packing(lengths, words.shape[1])  # without <end>
     hidden = hide(lengths, words.shape[1], generator)
     memory = source.pack(model.source(batch.source))
@@ -103,10 +103,9 @@ def masked_loss(
     )
     asked = target.pack(hidden)
     weight, right = model.target.words.weight, target.pack(words)[asked]
-    apply: Callable[..., Tensor] = CrossEntropy.apply
     scores = model.score_lengths(source.unpack(memory), source.mask)
     guess = F.cross_entropy(scores, lengths - 1)
-    return apply(x[asked], weight, right, smoothing) + 0.1 * guess
+    return cross_entropy(x[asked], weight, right, smoothing) + 0.1 * guess
 
 
 def check_lengths(name: str, lengths: Tensor, most: int) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/06-positions.md (b4cf31973aac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/06-positions.md (daf77a7b0055). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.multi_head import KeyValue, MultiHeadAttention
+from attention_book.multi_head import KeyValue, MultiHeadAttention, Place
 from attention_book.scoring import (
     causal_mask,
     check_inputs,
@@ -32,7 +32,7 @@ def check_words(x: Tensor, width: int) -> None:
 
 
 def clock_angles(
-    x: Float[Tensor, "*batch words width"], start: int, base: float
+    x: Float[Tensor, "*batch words width"], start: Place, base: float
 ) -> Float[Tensor, "words clocks"]:
     """How far each clock has turned at the position of each word of x.
 
@@ -41,7 +41,7 @@ def clock_angles(
     """
     words, width = x.shape[-2:]
     clocks = torch.arange(0, width, 2, device=x.device).float()
-    positions = torch.arange(start, start + words, device=x.device)
+    positions = torch.arange(words, device=x.device) + start
     return positions[:, None] * base ** (-clocks / width)
 
 
@@ -60,7 +60,7 @@ class SinusoidalPositions(nn.Module):
         self.d_model = d_model
 
     def forward(
-        self, x: Float[Tensor, "*batch words d_model"], start: int = 0
+        self, x: Float[Tensor, "*batch words d_model"], start: Place = 0
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return x plus the encoding; its first word stands at start."""
         check_words(x, self.d_model)
@@ -85,7 +85,7 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(0.02 * torch.randn(n_positions, d_model))
 
     def forward(
-        self, x: Float[Tensor, "*batch words d_model"], start: int = 0
+        self, x: Float[Tensor, "*batch words d_model"], start: Place = 0
     ) -> Float[Tensor, "*batch words d_model"]:
         """Return x plus the vectors; its first word stands at start.
 
@@ -94,13 +94,14 @@ class LearnedPositions(nn.Module):
         """
         n_positions, d_model = self.table.shape
         check_words(x, d_model)
-        end = start + x.shape[-2]
-        if start < 0 or end > n_positions:
+        words = x.shape[-2]
+        if isinstance(start, int) and not 0 <= start <= n_positions - words:
             raise ValueError(
                 f"positions must be from 0 to {n_positions - 1}, "
-                f"got {start} to {end - 1}"
+                f"got {start} to {start + words - 1}"
             )
-        return x + self.table[start:end]
+        places = torch.arange(words, device=x.device) + start
+        return x + self.table.index_select(0, places)
 
 
 class Rotary(nn.Module):
@@ -122,7 +123,7 @@ class Rotary(nn.Module):
         self.d_k, self.base = d_k, base
 
     def forward(
-        self, x: Float[Tensor, "*batch words d_k"], start: int = 0
+        self, x: Float[Tensor, "*batch words d_k"], start: Place = 0
     ) -> Float[Tensor, "*batch words d_k"]:
         """Return x turned; its first row stands at position start.
 
@@ -146,12 +147,12 @@ class RotaryAttention(MultiHeadAttention):
         super().__init__(d_model, n_heads, **options)
         self.rotary = Rotary(self.d_k)
 
-    def queries(self, x: Tensor, start: int = 0) -> Tensor:
+    def queries(self, x: Tensor, start: Place = 0) -> Tensor:
         """Queries of all heads, turned; start is the place of the first."""
         turned: Tensor = self.rotary(super().queries(x, start), start)
         return turned
 
-    def keys_and_values(self, memory: Tensor, start: int = 0) -> KeyValue:
+    def keys_and_values(self, memory: Tensor, start: Place = 0) -> KeyValue:
         """Keys, turned, and values of all heads; start as in queries."""
         key, value = super().keys_and_values(memory, start)
         return KeyValue(self.rotary(key, start), value)

@@ -1,10 +1,11 @@
-# Made from docs/chapters/12-training.md (2246c6cb18eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (621123b40ed7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import math
 import os
 import random
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -12,9 +13,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
 
 from attention_book.corpus import (
     END,
@@ -26,6 +27,7 @@ from attention_book.corpus import (
     tokens_to_json,
 )
 from attention_book.decoder import shift
+from attention_book.gpu import Precision, choose, computing, seeded
 from attention_book.multi_head import Packed, Packing
 from attention_book.transformer import Transformer, TransformerConfig
 
@@ -34,45 +36,78 @@ Tensors = dict[str, Tensor]
 Notes = dict[str, str]
 
 
-class CrossEntropy(torch.autograd.Function):
+@torch.library.custom_op("attention_book::cross_entropy", mutates_args=())
+def loss_and_slopes(
+    x: Tensor,
+    weight: Tensor,
+    words: Tensor,
+    smoothing: float,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the mean loss and its slopes at x and at weight."""
+    loss, n = x.new_zeros((), dtype=torch.float32), len(x)
+    x_slope, weight_slope = torch.empty_like(x), torch.zeros_like(weight)
+    table = weight.to(dtype)
+    for start in range(0, n, ROWS):
+        rows = slice(start, start + ROWS)
+        read = x[rows].to(dtype)
+        logits, right = F.linear(read, table).float(), words[rows, None]
+        log_sum = logits.logsumexp(-1, keepdim=True)
+        loss += (log_sum - logits.gather(1, right)).sum() * (1 - smoothing)
+        if smoothing:
+            mean = logits.mean(-1, keepdim=True)
+            loss += (log_sum - mean).sum() * smoothing
+        slope = (logits - log_sum).exp_().sub_(smoothing / len(weight))
+        less = torch.full_like(log_sum, smoothing - 1)
+        slope = slope.scatter_add_(1, right, less).to(dtype)
+        x_slope[rows] = slope @ table
+        weight_slope += slope.T @ read
+    return loss.div_(n), x_slope.div_(n), weight_slope.div_(n)
+
+
+@loss_and_slopes.register_fake
+def shapes_of_them(x: Tensor, weight: Tensor, *_: Any) -> tuple[Tensor, ...]:
+    """Say what comes out, for torch.compile."""
+    loss = x.new_empty((), dtype=torch.float32)
+    return loss, torch.empty_like(x), torch.empty_like(weight)
+
+
+def keep_slopes(ctx: Any, inputs: Any, output: tuple[Tensor, ...]) -> None:
+    """Keep for later what the loss came with."""
+    ctx.save_for_backward(*output[1:])
+    ctx.set_materialize_grads(False)  # nobody asks for slopes of slopes
+
+
+def hand_on(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    """Hand on the gradients of x and weight."""
+    x_slope, weight_slope = ctx.saved_tensors
+    return grad * x_slope, grad * weight_slope, None, None, None
+
+
+loss_and_slopes.register_autograd(hand_on, setup_context=keep_slopes)
+
+
+def cross_entropy(
+    x: Float[Tensor, "tokens d_model"],
+    weight: Float[Tensor, "n_words d_model"],
+    words: Int[Tensor, " tokens"],
+    smoothing: float = 0.0,
+) -> Float[Tensor, ""]:
     """Mean loss of words under logits x Wᵀ, which are never held whole.
 
-    CrossEntropy.apply(x, weight, words, smoothing) with x (tokens, d_model),
-    weight (n_words, d_model), words (tokens,); the gradients come with the
-    loss, since a row's slope is softmax minus target.
+    Args:
+        x: What is known at each place.
+        weight: The output layer.
+        words: The right ones.
+        smoothing: Share of the target that goes to all words alike.
 
     Source: Szegedy et al. (2016), §7, for the smoothing.
     """
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor, words: Tensor, smoothing: float
-    ) -> Tensor:
-        """Return the loss, and keep its gradients for backward."""
-        loss = x.new_zeros((), dtype=torch.float32)
-        x_grad, weight_grad = torch.empty_like(x), torch.zeros_like(weight)
-        for start in range(0, len(x), ROWS):
-            rows = slice(start, start + ROWS)
-            logits = F.linear(x[rows], weight).float()
-            right = words[rows, None]
-            log_sum = logits.logsumexp(-1, keepdim=True)
-            loss += (log_sum - logits.gather(1, right)).sum() * (1 - smoothing)
-            if smoothing:
-                mean = logits.mean(-1, keepdim=True)
-                loss += (log_sum - mean).sum() * smoothing
-            slope = (logits - log_sum).exp_().sub_(smoothing / len(weight))
-            less = torch.full_like(log_sum, smoothing - 1)
-            slope = slope.scatter_add_(1, right, less).to(x.dtype)
-            x_grad[rows] = slope @ weight.to(x.dtype)
-            weight_grad += slope.T @ x[rows]
-        ctx.save_for_backward(x_grad / len(x), weight_grad / len(x))
-        return loss / len(x)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Hand on the gradients of x and weight."""
-        x_grad, weight_grad = ctx.saved_tensors
-        return grads[0] * x_grad, grads[0] * weight_grad, None, None
+    kind, dtype = x.device.type, x.dtype
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+    loss: Tensor = loss_and_slopes(x, weight, words, smoothing, dtype)[0]
+    return loss
 
 
 Example = tuple[list[int], list[int]]  # source; target with both ends
@@ -85,6 +120,8 @@ class Batch(NamedTuple):
     source_lengths: Int[Tensor, " batch"]
     target: Int[Tensor, "batch target"]  # with <start> and <end>
     target_lengths: Int[Tensor, " batch"]
+    reading: Packing  # where the words of the source stand
+    writing: Packing  # where those to be written stand
 
 
 def encode_pairs(
@@ -99,9 +136,18 @@ def encode_pairs(
 
 def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
     """Pad the examples into one batch."""
-    sides = zip(*examples, strict=True)
-    tables = [part.to(device) for side in sides for part in pad(list(side))]
-    return Batch(*tables)
+    sides = [list(side) for side in zip(*examples, strict=True)]
+    (source, n_source), (target, n_target) = map(pad, sides)
+    reading = Packing(n_source, source.shape[1])
+    writing = Packing(n_target - 1, target.shape[1] - 1)
+    return Batch(
+        source.to(device),
+        n_source.to(device),
+        target.to(device),
+        n_target.to(device),
+        reading.to(device),
+        writing.to(device),
+    )
 
 
 def translation_loss(
@@ -109,8 +155,7 @@ def translation_loss(
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of each next word, given the right ones so far."""
     read, write = shift(batch.target)
-    source = Packing(batch.source_lengths, batch.source.shape[1])
-    target = Packing(batch.target_lengths - 1, read.shape[1])
+    source, target = batch.reading, batch.writing
     memory = source.pack(model.source(batch.source))
     memory = model.encoder(memory, Packed(source, source))
     x = model.decoder(
@@ -120,12 +165,10 @@ def translation_loss(
         mask=Packed(target, target),
     )
     weight, words = model.target.words.weight, target.pack(write)
-    apply: Callable[..., Tensor] = CrossEntropy.apply
-    return apply(x, weight, words, smoothing)
+    return cross_entropy(x, weight, words, smoothing)
 
 
 Schedule = Literal["cosine", "paper"]
-Precision = Literal["fp32", "bf16"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +186,7 @@ class Recipe:
         weight_decay: How far AdamW pulls parameters to 0, times the rate.
         smoothing: Share of the target that goes to all words alike.
         clip: The longest gradient; longer ones are shortened to it.
-        precision: fp32, or bf16 for what autocast deems safe.
+        precision: fp32, tf32, or bf16 or fp16 for what autocast deems safe.
         seed: Decides dropout and the order of batches.
 
     Raises:
@@ -241,28 +284,54 @@ class Batches:
 Loss = Callable[[Any, Batch, float], Tensor]  # of a model; the smoothing
 
 
-def add_gradients(
-    model: Transformer,
-    batches: Batches,
-    step: int,
-    recipe: Recipe,
-    loss_of: Loss = translation_loss,
-) -> float:
-    """Add up the gradients of a step; return its mean loss."""
-    device, n, total = batches.device, recipe.accumulate, 0.0
-    bf16 = recipe.precision == "bf16"
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(recipe.seed * 1_000_003 + step)
-        for i in range((step - 1) * n, step * n):
-            with torch.autocast(device.type, torch.bfloat16, bf16):
-                loss = loss_of(model, batches[i], recipe.smoothing)
-            torch.autograd.backward(loss / n)
-            total += loss.item() / n
-    return total
+class Learner(nn.Module):
+    """A model and its loss, so that both are one call."""
+
+    def __init__(self, model: nn.Module, loss_of: Loss) -> None:
+        super().__init__()
+        self.model, self.loss_of = model, loss_of
+
+    def forward(self, batch: Batch, smoothing: float) -> Tensor:
+        """Return the loss of a batch."""
+        return self.loss_of(self.model, batch, smoothing)
+
+
+class Team:
+    """The processes that train one model together: here, one alone."""
+
+    rank, size = 0, 1
+
+    def wrap(self, learner: Learner) -> nn.Module:
+        """Make the learner's gradients be shared."""
+        return learner
+
+    def share(
+        self, learner: nn.Module, last: bool
+    ) -> AbstractContextManager[None]:
+        """Within it, gradients are shared in the last backward pass only."""
+        return nullcontext()
+
+    def sum(self, number: Tensor) -> Tensor:
+        """Add up a number of each process."""
+        return number
+
+    def whole(self, number: Tensor) -> Tensor:
+        """Put together a number whose parts lie with the processes."""
+        return number
+
+
+ALONE = Team()
 
 
 class Trainer:
     """Moves a model's parameters, by a recipe, to make loss_of smaller.
+
+    Args:
+        model: What is trained, where it lies.
+        examples: What it learns from.
+        recipe: How.
+        loss_of: What shall become small.
+        team: The processes that share the work.
 
     Source: Loshchilov and Hutter (2019), algorithm 2, for AdamW.
     """
@@ -273,9 +342,12 @@ class Trainer:
         examples: Sequence[Example],
         recipe: Recipe,
         loss_of: Loss = translation_loss,
+        team: Team = ALONE,
     ) -> None:
         device = model.target.words.weight.device
-        self.model, self.recipe, self.loss_of = model, recipe, loss_of
+        self.model, self.recipe, self.team = model, recipe, team
+        self.engine = choose(device, recipe.precision)
+        self.learner = team.wrap(Learner(model, loss_of))
         self.batches = Batches(examples, recipe, device)
         self.losses: list[float] = []  # of each step so far
         self.optimizer = torch.optim.AdamW(
@@ -284,26 +356,50 @@ class Trainer:
             weight_decay=recipe.weight_decay,
             fused=True,
         )
+        half = recipe.precision == "fp16"  # whose range is small
+        self.scaler = torch.amp.GradScaler(device.type, enabled=half)
+
+    def add_gradients(self, step: int) -> Tensor:
+        """Add up the gradients of a step; return its mean loss."""
+        r, team, n = self.recipe, self.team, self.recipe.accumulate
+        total = torch.zeros((), device=self.batches.device)
+        for i in range((step - 1) * n + team.rank, step * n, team.size):
+            last = i + team.size >= step * n
+            with (
+                team.share(self.learner, last),
+                seeded(self.engine, r.seed * 1_000_003 + i + 1),
+                computing(self.engine),
+            ):
+                with self.engine.autocast():
+                    loss = self.learner(self.batches[i], r.smoothing)
+                self.scaler.scale(loss * team.size / n).backward()
+            total += loss.detach() / n
+        return team.sum(total)
 
     def step(self) -> float:
         """Take one step; return the loss before it.
 
         ArithmeticError if loss or gradient are not finite: nothing moved.
         """
-        number, r = len(self.losses) + 1, self.recipe
+        number, r, team = len(self.losses) + 1, self.recipe, self.team
         self.model.train()
         self.optimizer.zero_grad()
-        loss = add_gradients(self.model, self.batches, number, r, self.loss_of)
+        total = self.add_gradients(number)
+        self.scaler.unscale_(self.optimizer)
         parameters = self.model.parameters()
-        length = float(torch.nn.utils.clip_grad_norm_(parameters, r.clip))
-        if not math.isfinite(loss + length):
+        length = torch.nn.utils.clip_grad_norm_(parameters, r.clip)
+        both = torch.stack([total, team.whole(length)])
+        loss, size = map(float, both.tolist())
+        small = self.scaler.is_enabled() and self.scaler.get_scale() > 1
+        if not math.isfinite(loss) or not (math.isfinite(size) or small):
             raise ArithmeticError(
                 f"step {number}: the loss is {loss}, "
-                f"the length of the gradient {length}"
+                f"the length of the gradient {size}"
             )
         rate = rate_at(number, r, self.model.config.d_model)
         self.optimizer.param_groups[0]["lr"] = rate
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)  # not if the gradient ran over
+        self.scaler.update()
         self.losses.append(loss)
         return loss
 
@@ -357,16 +453,15 @@ def read_tensors(path: str | Path) -> tuple[Tensors, Notes]:
     """Read what write_tensors wrote; ValueError if it is not as it was."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: wanted a file, got a folder")
+    data = Path(path).read_bytes()  # at once: it may be replaced meanwhile
     try:
-        with safe_open(path, "pt") as file:
-            notes = dict(file.metadata() or {})
-            names = file.keys()
-            # cloned: the file may be replaced while its numbers are in use
-            tensors = {name: file.get_tensor(name).clone() for name in names}
+        tensors = load(data)
     except SafetensorError as error:
         raise ValueError(
             f"{path}: wanted a whole safetensors file, got: {error}"
         ) from None
+    header = data[8 : 8 + int.from_bytes(data[:8], "little")]
+    notes: Notes = json.loads(header).get("__metadata__", {})
     if notes.pop("digest", "") != digest_of(tensors, notes):
         raise ValueError(
             f"{path}: altered, or not written by attention_book: the digest "
@@ -455,6 +550,9 @@ def save_checkpoint(
         for kind, value in kinds.items()
     }
     tensors["losses"] = torch.tensor(trainer.losses, dtype=torch.float64)
+    if scale := trainer.scaler.state_dict():
+        state = scale["scale"], scale["_growth_tracker"]
+        tensors["scale"] = torch.tensor(state, dtype=torch.float64)
     more = tensors, origin(trainer)
     save_model(path, trainer.model, source, target, more=more)
 
@@ -493,3 +591,7 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
     groups = trainer.optimizer.state_dict()["param_groups"]
     trainer.optimizer.load_state_dict({"state": state, "param_groups": groups})
     trainer.losses = tensors["losses"].tolist()
+    if "scale" in tensors:
+        scaler, (scale, steps) = trainer.scaler, tensors["scale"].tolist()
+        old = {"scale": scale, "_growth_tracker": int(steps)}
+        scaler.load_state_dict(scaler.state_dict() | old)

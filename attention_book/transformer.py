@@ -1,4 +1,4 @@
-# Made from docs/chapters/10-transformer.md (6590f263d815). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/10-transformer.md (1d82a95f2c99). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from attention_book.multi_head import (
     KeyValue,
     KeyValueCache,
     MultiHeadAttention,
+    Place,
     check_heads,
 )
 from attention_book.positions import (
@@ -146,7 +147,7 @@ class Embedding(nn.Module):
             self.positions = LearnedPositions(config.max_words, d)
 
     def forward(
-        self, words: Int[Tensor, "batch words"], start: int = 0
+        self, words: Int[Tensor, "batch words"], start: Place = 0
     ) -> Float[Tensor, "batch words d_model"]:
         """Return the vectors of the words; the first one stands at start."""
         x = self.words(words) * self.scale
@@ -212,7 +213,7 @@ class EncoderDecoder(nn.Module):
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "batch target n_target"]:
         """Return the logits after each word; caches hold those before."""
-        start = caches[0].length if caches else 0
+        start = caches[0].start() if caches else 0
         x = self.target(target, start)
         x = self.decoder(x, memory, mask, caches)
         return F.linear(x, self.target.words.weight)

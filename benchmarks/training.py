@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from attention_book.corpus import END, PAD, START
 from attention_book.decoder import shift
+from attention_book.multi_head import Packing
 from attention_book.positions import SinusoidalPositions
 from attention_book.training import Batch, translation_loss
 from attention_book.transformer import Transformer, TransformerConfig
@@ -58,7 +59,8 @@ def make_batch(rows: int) -> Batch:
         source[row, lengths[0][row] :] = PAD
         target[row, lengths[1][row]] = END
         target[row, lengths[1][row] + 1 :] = PAD
-    return Batch(source, lengths[0], target, lengths[1] + 1)
+    packings = (Packing(n, LONGEST) for n in lengths)
+    return Batch(source, lengths[0], target, lengths[1] + 1, *packings)
 
 
 def book(s: Shape) -> tuple[nn.Module, Loss]:
