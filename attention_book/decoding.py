@@ -1,8 +1,6 @@
-# Made from docs/chapters/13-decoding.md (bd41098cdf66). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-import copy
+# Made from docs/chapters/13-decoding.md (b5512ff3fd87). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -18,7 +16,9 @@ from attention_book.gpu import (
     ON_CPU,
     Engine,
     StaticDecoder,
+    check_lengths,
     computing,
+    deploy,
     has_tiles,
 )
 from attention_book.multi_head import (
@@ -198,15 +198,11 @@ class IncrementalDecoder:
 
     Args:
         model: Is copied: what changes in it later is not seen here.
-        engine: Says to where, and in which precision; by default as it is.
+        engine: Says to where and how exact; by default as it is.
     """
 
-    def __init__(
-        self, model: Transformer, engine: Engine | None = None
-    ) -> None:
-        self.model = copy.deepcopy(model).eval().requires_grad_(False)
-        if engine is not None:
-            self.model.to(engine.device, engine.dtype)
+    def __init__(self, model: Transformer, engine: Engine | None = None):
+        self.model = deploy(model, engine)
         self.output = LaidOut(self.model.target.words.weight)
         lay_out(self.model)
         layers = cast(Iterable[DecoderLayer], self.model.decoder.layers)
@@ -215,11 +211,8 @@ class IncrementalDecoder:
     @torch.inference_mode()
     def start(self, source: Table, lengths: Lengths, capacity: int) -> Writing:
         """Read the sources, of 1 word or more; make room to write."""
-        target, room = self.model.target, source.shape[1]
-        device = self.output.weight.device
-        shortest, longest = int(lengths.min()), int(lengths.max())
-        if not 1 <= shortest <= longest <= room:
-            raise ValueError(f"lengths must be 1 to {room}, got {lengths}")
+        target, device = self.model.target, self.output.weight.device
+        full = check_lengths(lengths, source.shape[1])
         memory, mask = self.model.encode(source.to(device), lengths.to(device))
         kept = [x for kv in self.model.decoder.remember(memory) for x in kv]
         sources = torch.stack(kept)
@@ -227,7 +220,7 @@ class IncrementalDecoder:
         places = memory.new_zeros(1, capacity, memory.shape[-1])
         if target.positions is not None:
             places = target.positions(places)
-        return Writing(sources, mask if shortest < room else None, places)
+        return Writing(sources, None if full else mask, places)
 
     @torch.inference_mode()
     def step(self, writing: Writing, words: Lengths) -> Tensor:
@@ -448,15 +441,30 @@ def best_candidates(
 GRAMMAR = Path(__file__).with_name("models") / "grammar.safetensors"
 
 
-class Translator:
-    """A model with its vocabularies, of what it reads and what it writes.
+def of_like_length(sources: Sequence[list[int]]) -> Iterator[list[int]]:
+    """Yield the numbers of sources to read together, at most 32."""
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+    for start in range(0, len(order), 32):
+        yield order[start : start + 32]
 
-    Args:
-        model: Is copied to where the engine computes.
-        source: The vocabulary that it reads.
-        target: The vocabulary that it writes.
-        engine: What computes; by default the CPU, in fp32.
-    """
+
+def write_some(
+    translator: "Translator", sources: list[list[int]], beam: int
+) -> Rows:
+    """Write the translations of sources that are read together."""
+    table, lengths = pad(sources)
+    most = min(2 * table.shape[1] + 16, translator.most)
+    with computing(translator.engine):
+        if beam == 1 and translator.recorded:
+            return translator.recorded.write(table, lengths, max_words=most)
+        decoder = translator.decoder
+        if beam == 1:
+            return write(decoder, table, lengths, max_words=most)
+        return beam_search(decoder, table, lengths, max_words=most, size=beam)
+
+
+class Translator:
+    """A model, copied to where it computes, with its two vocabularies."""
 
     def __init__(
         self,
@@ -467,9 +475,7 @@ class Translator:
     ) -> None:
         self.model, self.source, self.target = model, source, target
         self.engine, self.decoder = engine, IncrementalDecoder(model, engine)
-        self.recorded = (
-            StaticDecoder(model, engine) if engine.records else None
-        )
+        self.recorded = engine.records and StaticDecoder(model, engine)
         learnt = model.config.positions == "learned"
         self.most = model.config.max_words if learnt else 10_000
 
@@ -491,18 +497,8 @@ class Translator:
     def write(self, sources: Sequence[list[int]], beam: int = 1) -> Rows:
         """Write translations as word numbers, at most 32 at a time."""
         outputs = [list[int]() for _ in sources]
-        how: Callable[..., Rows] = partial(write, self.decoder)
-        if beam != 1:
-            how = partial(beam_search, self.decoder, size=beam)
-        elif self.recorded:
-            how = self.recorded.write
-        order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
-        for start in range(0, len(order), 32):
-            rows = order[start : start + 32]  # of like length
-            table, lengths = pad([sources[row] for row in rows])
-            room = min(2 * table.shape[1] + 16, self.most)
-            with computing(self.engine):
-                found = how(table, lengths, max_words=room)
+        for rows in of_like_length(sources):
+            found = write_some(self, [sources[row] for row in rows], beam)
             for row, words in zip(rows, found, strict=True):
                 outputs[row] = words
         return outputs

@@ -1,16 +1,16 @@
-# Made from docs/chapters/20-gpu.md (0e12de9cb216). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (8529d5bcd9e9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attention_book.corpus import END, PAD, START
@@ -64,6 +64,11 @@ class Engine:
         """Compute in half precision what can bear it, if that is asked."""
         half = self.precision in DTYPES
         return torch.autocast(self.device.type, self.dtype, enabled=half)
+
+    def scaler(self) -> torch.amp.GradScaler:
+        """Scale losses for fp16, whose range is small; else do nothing."""
+        small = self.precision == "fp16"
+        return torch.amp.GradScaler(self.device.type, enabled=small)
 
     @property
     def records(self) -> bool:
@@ -221,6 +226,23 @@ def kernel_of(
     return names.get(number, "another")
 
 
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def deploy(model: Model, engine: Engine | None = None) -> Model:
+    """Return a copy for use, where and as exactly as the engine says."""
+    there = copy.deepcopy(model).eval().requires_grad_(False)
+    return there.to(engine.device, engine.dtype) if engine else there
+
+
+def check_lengths(lengths: Lengths, n_words: int) -> bool:
+    """Return whether all are n_words; ValueError unless all are 1 to it."""
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    if not 1 <= shortest <= longest <= n_words:
+        raise ValueError(f"lengths must be 1 to {n_words}, got {lengths}")
+    return shortest == n_words
+
+
 def has_tiles(weight: Tensor) -> bool:
     """Whether oneDNN can lay this weight out in tiles: fp32, on the CPU."""
     available: Callable[[], bool] = torch.backends.mkldnn.is_available
@@ -276,24 +298,6 @@ def attention_work(
     return Work(4 * heads * words**2 * d_k, size * numbers)
 
 
-def transformer_flops(
-    config: TransformerConfig, n_source: int, n_target: int
-) -> int:
-    """Operations of a forward pass for one pair of sentences.
-
-    Matrix products alone; training takes three times as many, since each
-    product has two in the backward pass. Causal attention counts in full.
-    """
-    d, d_ff = config.d_model, config.d_ff
-    think = (3 if config.thinking == "swiglu" else 2) * d * d_ff
-    read = n_source * (4 * d * d + think) + 2 * n_source**2 * d
-    look = n_target * 2 * d * d + n_source * 2 * d * d
-    look += 2 * n_target * n_source * d
-    written = n_target * (4 * d * d + think) + 2 * n_target**2 * d + look
-    logits = n_target * d * config.n_target
-    return 2 * (config.n_layers * (read + written) + logits)
-
-
 def seconds(
     work: Callable[[], object], engine: Engine, rounds: int = 10
 ) -> float:
@@ -316,17 +320,39 @@ def wait(engine: Engine) -> None:
         torch.mps.synchronize()
 
 
-def measure_roof(engine: Engine, width: int = 4096) -> Roof:
-    """Measure what the device does at best: one large product, one copy."""
-    x = torch.randn(width, width, device=engine.device)
-    half = x.to(engine.dtype)
-    with computing(engine), torch.no_grad():
-        product = seconds(lambda: half @ half, engine)
-    many = x.new_empty(16 * width**2 if engine.records else width**2)
+def measure_roof(engine: Engine, width: int = 1024) -> Roof:
+    """Measure what the device does at best: a square product, a copy.
+
+    Args:
+        engine: Says where, and in which precision.
+        width: Of the product; 8192 fills a large GPU.
+    """
+    x = torch.randn(width, width, device=engine.device, dtype=engine.dtype)
+    many = torch.zeros(2**25, device=engine.device)  # 128 MiB
     room = torch.empty_like(many)
-    copied = seconds(lambda: room.copy_(many), engine)
+    with computing(engine), torch.no_grad():
+        product = seconds(lambda: x @ x, engine)
+        copied = seconds(lambda: room.copy_(many), engine)
     n_bytes = 2 * many.numel() * many.element_size()
     return Roof(2 * width**3 / product, n_bytes / copied)
+
+
+def transformer_flops(
+    config: TransformerConfig, n_source: int, n_target: int
+) -> int:
+    """Operations of a forward pass for one pair of sentences.
+
+    Matrix products alone; training takes three times as many, since each
+    product has two in the backward pass. Causal attention counts in full.
+    """
+    d, d_ff = config.d_model, config.d_ff
+    think = (3 if config.thinking == "swiglu" else 2) * d * d_ff
+    read = n_source * (4 * d * d + think) + 2 * n_source**2 * d
+    look = n_target * 2 * d * d + n_source * 2 * d * d
+    look += 2 * n_target * n_source * d
+    written = n_target * (4 * d * d + think) + 2 * n_target**2 * d + look
+    logits = n_target * d * config.n_target
+    return 2 * (config.n_layers * (read + written) + logits)
 
 
 class StaticCache(KeyValueCache):
@@ -360,11 +386,28 @@ class StaticCache(KeyValueCache):
         return self.room
 
 
+def write_word(w: "StaticWriting") -> None:
+    """Write one more word in each row that has not ended."""
+    last = w.words.index_select(1, w.place.view(1))
+    x = w.model.decoder(
+        w.model.target(last, w.place),
+        w.sources,
+        w.mask,
+        w.caches,
+        mask=w.places <= w.place,  # what comes after is not there yet
+        is_causal=False,
+    )
+    scores = F.linear(x[:, 0], w.model.target.words.weight)
+    words = scores.argmax(-1).where(w.going, PAD)
+    w.going &= words != END
+    w.place += 1
+    w.words.index_copy_(1, w.place.view(1), words[:, None])
+
+
 class StaticWriting:
-    """Translations under way, in tensors that stay where they are.
+    """Translations by the model under way, in tensors that stay in place.
 
     Args:
-        model: Writes them.
         rows: How many translations.
         n_source: Length of the padded sources.
         n_words: The longest translation.
@@ -374,33 +417,28 @@ class StaticWriting:
         self, model: Transformer, rows: int, n_source: int, n_words: int
     ) -> None:
         self.model, device = model, model.target.words.weight.device
-        self.place = torch.zeros((), dtype=torch.long, device=device)
         self.places = torch.arange(n_words, device=device)
-        self.words = torch.zeros(
-            rows, n_words + 1, dtype=torch.long, device=device
-        )
-        self.going = torch.ones(rows, dtype=torch.bool, device=device)
-        source = self.words.new_zeros(rows, n_source)
-        memory, self.mask = self.model.encode(source, self.words[:, 0] + 1)
-        self.sources = self.model.decoder.remember(memory)
+        self.place = self.places.new_zeros(())
+        self.words = self.places.new_zeros(rows, n_words + 1)
+        self.going = self.words[:, 0] == 0
+        source = self.places.new_zeros(rows, n_source)
+        memory, self.mask = model.encode(source, self.words[:, 0] + 1)
+        self.sources = model.decoder.remember(memory)
         self.caches = [StaticCache(n_words, self.place) for _ in self.sources]
-        self.replay = self.step
         self.step()  # makes the caches' room
 
-    def record(self, engine: Engine) -> None:
-        """Record the step, if the engine does so."""
-        self.replay = record(self.step, self.place.zero_, engine)
+    def step(self) -> None:
+        """Write one more word."""
+        write_word(self)
 
-    def read(self, source: Table, lengths: Lengths) -> None:
+    def begin(self, source: Table, lengths: Lengths) -> None:
         """Begin translations; rows that are not needed have ended."""
         rows, n_source = source.shape
-        self.words.zero_()  # padding
-        self.words[:, 0] = START
         table = self.words.new_full(
             (len(self.words), self.mask.shape[-1]), PAD
         )
         table[:rows, :n_source] = source
-        n = self.words[:, 0].clone().fill_(1)
+        n = self.words.new_ones(len(self.words))
         n[:rows] = lengths
         memory, mask = self.model.encode(table, n)
         self.mask.copy_(mask)
@@ -408,31 +446,15 @@ class StaticWriting:
         for kept, kv in zip(self.sources, new, strict=True):
             kept.key.copy_(kv.key)
             kept.value.copy_(kv.value)
+        self.words.zero_()[:, 0] = START  # the rest is padding
         self.going.fill_(True)[rows:] = False
         self.place.zero_()
 
-    def step(self) -> None:
-        """Write one more word in each row that has not ended."""
-        last = self.words.index_select(1, self.place.view(1))
-        x = self.model.target(last, self.place)
-        x = self.model.decoder(
-            x,
-            self.sources,
-            self.mask,
-            self.caches,
-            mask=self.places <= self.place,
-            is_causal=False,
-        )
-        scores = F.linear(x[:, 0], self.model.target.words.weight)
-        words = scores.argmax(-1).where(self.going, PAD)
-        self.going &= words != END
-        self.place += 1
-        self.words.index_copy_(1, self.place.view(1), words[:, None])
+
+Step = Callable[[], None]
 
 
-def record(
-    step: Callable[[], None], before: Callable[[], object], engine: Engine
-) -> Callable[[], None]:
+def record(step: Step, before: Callable[[], object], engine: Engine) -> Step:
     """Return what does the step again: on CUDA, all its kernels at one go.
 
     Args:
@@ -456,6 +478,11 @@ def record(
     return graph.replay
 
 
+def cut(words: list[int]) -> list[int]:
+    """Return the words up to the first <end>."""
+    return words[: words.index(END) + 1] if END in words else words
+
+
 class StaticDecoder:
     """Writes greedily with shapes that never change, so with recorded steps.
 
@@ -465,22 +492,23 @@ class StaticDecoder:
     """
 
     def __init__(self, model: Transformer, engine: Engine) -> None:
-        there = copy.deepcopy(model).eval().requires_grad_(False)
-        self.model = there.to(engine.device, engine.dtype)
-        self.engine = engine
-        self.writings: dict[tuple[int, int, int], StaticWriting] = {}
+        self.model, self.engine = deploy(model, engine), engine
+        self.rooms: dict[tuple[int, ...], tuple[StaticWriting, Step]] = {}
 
-    def prepare(self, rows: int, n_source: int, n_words: int) -> StaticWriting:
-        """Return room for so many rows and words, or for a few more."""
+    def room(
+        self, rows: int, n_source: int, n_words: int
+    ) -> tuple[StaticWriting, Step]:
+        """Return room for that many, or for a few more, and its step."""
         shape = (
             1 << (rows - 1).bit_length(),  # powers of two: few recordings
             -(-n_source // 16) * 16,
             -(-n_words // 16) * 16,
         )
-        if shape not in self.writings:
-            self.writings[shape] = StaticWriting(self.model, *shape)
-            self.writings[shape].record(self.engine)
-        return self.writings[shape]
+        if shape not in self.rooms:
+            writing = StaticWriting(self.model, *shape)
+            step = record(writing.step, writing.place.zero_, self.engine)
+            self.rooms[shape] = writing, step
+        return self.rooms[shape]
 
     @torch.inference_mode()
     def write(
@@ -488,19 +516,13 @@ class StaticDecoder:
     ) -> list[list[int]]:
         """Write the translation of each source, up to <end> or max_words."""
         rows, n_source = source.shape
-        if not 1 <= int(lengths.min()) <= int(lengths.max()) <= n_source:
-            raise ValueError(f"lengths must be 1 to {n_source}, got {lengths}")
+        check_lengths(lengths, n_source)
         with computing(self.engine):
-            writing = self.prepare(rows, n_source, max_words)
-            writing.read(source, lengths)
+            writing, step = self.room(rows, n_source, max_words)
+            writing.begin(source, lengths)
             for n in range(1, max_words + 1):
-                writing.replay()
+                step()
                 if n % LOOK == 0 and not writing.going.any():
                     break
         table = writing.words[:rows, 1 : max_words + 1].tolist()
         return [cut(row) for row in table]
-
-
-def cut(words: list[int]) -> list[int]:
-    """Return the words up to the first <end>."""
-    return words[: words.index(END) + 1] if END in words else words

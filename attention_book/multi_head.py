@@ -1,4 +1,4 @@
-# Made from docs/chapters/05-multi-head.md (7a496c3c82d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (8cd2758131c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from typing import NamedTuple, cast
 
@@ -193,11 +193,8 @@ def attention_weights(
 class KeyValueCache:
     """Room, taken once, for the keys and values of a sequence that grows.
 
-    Args:
-        capacity: How many positions it can hold. The rest of its shape, its
-            dtype and device are those of the first keys and values.
-
-    Use it under torch.no_grad(): backward() fails once more is appended.
+    It holds capacity positions, else shaped as the first keys. Use it under
+    torch.no_grad(): backward() fails once more is appended.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -205,19 +202,17 @@ class KeyValueCache:
         self.room: KeyValue | None = None
 
     def start(self) -> Place:
-        """Return the place of the next position."""
+        """Where the next position goes."""
         return self.length
 
     def n_keys(self, more: int) -> int:
-        """Return how many keys there are to see once more are stored."""
+        """How many keys there are to see once more are stored."""
         return self.length + more
 
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Store some positions and return all so far, without a copy.
 
-        Raises:
-            ValueError: There is no room, or the shapes are not alike, or not
-                as before. The cache is then as it was.
+        ValueError, and nothing stored, if they do not fit.
         """
         start, end = self.length, self.length + key.shape[-2]
         if end > self.capacity:

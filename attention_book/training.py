@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (621123b40ed7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (81096da45d76). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import math
@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
 
 from attention_book.corpus import (
     END,
@@ -301,6 +302,9 @@ class Team:
 
     rank, size = 0, 1
 
+    def check(self, recipe: Recipe) -> None:
+        """Raise ValueError if the work can not be shared evenly."""
+
     def wrap(self, learner: Learner) -> nn.Module:
         """Make the learner's gradients be shared."""
         return learner
@@ -323,15 +327,38 @@ class Team:
 ALONE = Team()
 
 
+def add_gradients(trainer: "Trainer", step: int) -> Float[Tensor, ""]:
+    """Add up the gradients of a step; return its mean loss."""
+    r, team, n = trainer.recipe, trainer.team, trainer.recipe.accumulate
+    engine, total = trainer.engine, torch.zeros((), device=trainer.device)
+    for i in range((step - 1) * n + team.rank, step * n, team.size):
+        last = i + team.size >= step * n
+        with (
+            team.share(trainer.learner, last),
+            seeded(engine, r.seed * 1_000_003 + i + 1),
+            computing(engine),
+        ):
+            with engine.autocast():
+                loss = trainer.learner(trainer.batches[i], r.smoothing)
+            trainer.scaler.scale(loss * team.size / n).backward()
+        total += loss.detach() / n
+    return team.sum(total)
+
+
+def check_finite(step: int, loss: float, length: float, scale: float) -> None:
+    """Raise ArithmeticError if a step went wrong.
+
+    A scaled gradient may run over: then it is scaled less, down to 1.
+    """
+    if math.isfinite(loss) and (math.isfinite(length) or scale > 1):
+        return
+    raise ArithmeticError(
+        f"step {step}: the loss is {loss}, the length of the gradient {length}"
+    )
+
+
 class Trainer:
     """Moves a model's parameters, by a recipe, to make loss_of smaller.
-
-    Args:
-        model: What is trained, where it lies.
-        examples: What it learns from.
-        recipe: How.
-        loss_of: What shall become small.
-        team: The processes that share the work.
 
     Source: Loshchilov and Hutter (2019), algorithm 2, for AdamW.
     """
@@ -344,8 +371,9 @@ class Trainer:
         loss_of: Loss = translation_loss,
         team: Team = ALONE,
     ) -> None:
-        device = model.target.words.weight.device
+        self.device = device = model.target.words.weight.device
         self.model, self.recipe, self.team = model, recipe, team
+        team.check(recipe)
         self.engine = choose(device, recipe.precision)
         self.learner = team.wrap(Learner(model, loss_of))
         self.batches = Batches(examples, recipe, device)
@@ -356,52 +384,24 @@ class Trainer:
             weight_decay=recipe.weight_decay,
             fused=True,
         )
-        half = recipe.precision == "fp16"  # whose range is small
-        self.scaler = torch.amp.GradScaler(device.type, enabled=half)
-
-    def add_gradients(self, step: int) -> Tensor:
-        """Add up the gradients of a step; return its mean loss."""
-        r, team, n = self.recipe, self.team, self.recipe.accumulate
-        total = torch.zeros((), device=self.batches.device)
-        for i in range((step - 1) * n + team.rank, step * n, team.size):
-            last = i + team.size >= step * n
-            with (
-                team.share(self.learner, last),
-                seeded(self.engine, r.seed * 1_000_003 + i + 1),
-                computing(self.engine),
-            ):
-                with self.engine.autocast():
-                    loss = self.learner(self.batches[i], r.smoothing)
-                self.scaler.scale(loss * team.size / n).backward()
-            total += loss.detach() / n
-        return team.sum(total)
+        self.scaler = self.engine.scaler()
 
     def step(self) -> float:
-        """Take one step; return the loss before it.
-
-        ArithmeticError if loss or gradient are not finite: nothing moved.
-        """
+        """Take one step, or raise ArithmeticError; return the loss before."""
         number, r, team = len(self.losses) + 1, self.recipe, self.team
         self.model.train()
         self.optimizer.zero_grad()
-        total = self.add_gradients(number)
+        total = add_gradients(self, number)
         self.scaler.unscale_(self.optimizer)
-        parameters = self.model.parameters()
-        length = torch.nn.utils.clip_grad_norm_(parameters, r.clip)
-        both = torch.stack([total, team.whole(length)])
-        loss, size = map(float, both.tolist())
-        small = self.scaler.is_enabled() and self.scaler.get_scale() > 1
-        if not math.isfinite(loss) or not (math.isfinite(size) or small):
-            raise ArithmeticError(
-                f"step {number}: the loss is {loss}, "
-                f"the length of the gradient {size}"
-            )
+        length = clip_grad_norm_(self.model.parameters(), r.clip)
+        loss, size = torch.stack([total, team.whole(length)]).tolist()
+        check_finite(number, loss, size, self.scaler.get_scale())
         rate = rate_at(number, r, self.model.config.d_model)
         self.optimizer.param_groups[0]["lr"] = rate
         self.scaler.step(self.optimizer)  # not if the gradient ran over
         self.scaler.update()
-        self.losses.append(loss)
-        return loss
+        self.losses.append(float(loss))
+        return self.losses[-1]
 
 
 @torch.no_grad()

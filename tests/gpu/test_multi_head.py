@@ -19,11 +19,6 @@ from attention_book.positions import (
 )
 from attention_book.scoring import padding_mask
 
-pytestmark = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="no GPU here: 0 GPU tests run"
-)
-
-GPU = "cuda"
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
 LAYERS = [MultiHeadAttention, RotaryAttention, ALiBiAttention]
 
@@ -43,16 +38,19 @@ def gradients(layer: nn.Module, x: Tensor, **options: object) -> list[Tensor]:
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
 @pytest.mark.parametrize("kind", LAYERS)
-def test_gpu_equals_cpu(
-    kind: type[MultiHeadAttention], n_kv_heads: int, dtype: torch.dtype
+def test_a_layer_is_that_of_the_cpu(
+    kind: type[MultiHeadAttention],
+    n_kv_heads: int,
+    dtype: torch.dtype,
+    device: str,
 ) -> None:
     torch.manual_seed(0)
     layer = kind(128, 4, n_kv_heads=n_kv_heads)
-    there = copy.deepcopy(layer).to(GPU, dtype)
+    there = copy.deepcopy(layer).to(device, dtype)
     mask = padding_mask(torch.tensor([64, 17, 0]), 64)
     expected = gradients(layer, words(), mask=mask, is_causal=True)
     got = gradients(
-        there, words().to(GPU, dtype), mask=mask.to(GPU), is_causal=True
+        there, words().to(device, dtype), mask=mask.to(device), is_causal=True
     )
     for a, b in zip(expected, got, strict=True):
         tolerance = TOLERANCE[dtype] * max(1.0, a.abs().max().item())
@@ -61,10 +59,10 @@ def test_gpu_equals_cpu(
 
 @pytest.mark.parametrize("kind", LAYERS)
 def test_word_by_word_equals_all_at_once(
-    kind: type[MultiHeadAttention],
+    kind: type[MultiHeadAttention], device: str
 ) -> None:
     torch.manual_seed(0)
-    layer, x = kind(128, 4, n_kv_heads=2).to(GPU).eval(), words().to(GPU)
+    layer, x = kind(128, 4, n_kv_heads=2).to(device).eval(), words().to(device)
     cache = KeyValueCache(64)
     with torch.no_grad():
         parts = [
@@ -77,8 +75,8 @@ def test_word_by_word_equals_all_at_once(
     assert cache.room.key.device == x.device
 
 
-def test_weights_sum_to_one() -> None:
-    layer, x = MultiHeadAttention(128, 4).to(GPU), words().to(GPU)
+def test_weights_sum_to_one(device: str) -> None:
+    layer, x = MultiHeadAttention(128, 4).to(device), words().to(device)
     rows = attention_weights(layer, x, is_causal=True).sum(dim=-1)
     assert torch.allclose(rows, torch.ones_like(rows), atol=1e-4)
 
@@ -86,7 +84,9 @@ def test_weights_sum_to_one() -> None:
 @pytest.mark.parametrize(
     "positions", [SinusoidalPositions(128), LearnedPositions(200, 128)]
 )
-def test_positions_are_added_on_the_device(positions: nn.Module) -> None:
+def test_positions_are_added_on_the_device(
+    positions: nn.Module, device: str
+) -> None:
     expected = positions(words(), 100)
-    got = copy.deepcopy(positions).to(GPU)(words().to(GPU), 100)
+    got = copy.deepcopy(positions).to(device)(words().to(device), 100)
     assert torch.allclose(got.cpu(), expected, atol=1e-4)

@@ -1,0 +1,336 @@
+"""attention_book.gpu: what it decides and costs; and the GPU's tests, here."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+import attention_book
+from attention_book import gpu
+from attention_book.corpus import pad
+from attention_book.gpu import (
+    ON_CPU,
+    Engine,
+    Roof,
+    StaticDecoder,
+    Work,
+    attention_work,
+    choose,
+    computing,
+    deploy,
+    kernel_of,
+    linear_work,
+    measure_roof,
+    record,
+    seconds,
+    seeded,
+    transformer_flops,
+)
+from attention_book.training import Recipe, Trainer
+from tests.gpu.test_multi_head import *  # noqa: F403
+from tests.gpu.test_scoring import *  # noqa: F403
+from tests.gpu.test_transformer import *  # noqa: F403
+from tests.gpu.test_transformer import a_config, a_model, some_examples
+from tests.gpu.test_vit import *  # noqa: F403
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+NO_GPU = not torch.cuda.is_available()
+
+
+@pytest.fixture
+def device() -> str:
+    """The tests of tests/gpu, which are imported above, run on the CPU."""
+    return "cpu"
+
+
+def a_card(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], n: int = 1
+) -> None:
+    """Pretend that there is a CUDA card, to be asked and not to be used."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: n > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: n)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_capability", lambda device: capability
+    )
+
+
+@pytest.mark.parametrize(
+    ("capability", "precision"),
+    [((6, 1), "fp32"), ((7, 5), "fp16"), ((8, 0), "bf16"), ((9, 0), "bf16")],
+)
+def test_a_card_gets_what_it_is_good_at(
+    capability: tuple[int, int],
+    precision: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a_card(monkeypatch, capability)
+    engine = choose()
+    assert engine.device == torch.device("cuda")
+    assert engine.precision == precision
+    assert engine.records
+    assert engine.scaler().is_enabled() == (precision == "fp16")
+    assert "cuda, cpu" in engine.why[0]
+    assert choose("cuda:0", "fp32").precision == "fp32"
+    assert choose("cpu").precision == "fp32"
+
+
+@pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
+def test_without_a_card_it_is_the_cpu() -> None:
+    engine = choose()
+    if engine.device.type == "cpu":
+        assert str(engine).splitlines()[1].startswith("precision fp32: the sa")
+    assert not engine.records
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"device": "gpu"},
+            "device must be auto, cpu, mps, cuda or cuda:N, got 'gpu'",
+        ),
+        ({"device": "meta"}, "device must be .* got 'meta'"),
+        ({"device": ""}, "device must be .* got ''"),
+        (
+            {"device": "cuda:7"},
+            "device: wanted cuda:7, but torch .* 1 of cuda",
+        ),
+        ({"device": "mps"}, "device: wanted mps, but torch .* 0 of mps .*"),
+        ({"precision": "int8"}, "precision must be auto, fp32, .* got 'int8'"),
+        ({"kernel": "fast"}, "kernel must be auto, flash, .* got 'fast'"),
+        ({"precision": "bf16"}, "precision: wanted bf16, .* capability 7"),
+        ({"precision": "tf32"}, "precision: wanted tf32, .* capability 7"),
+        (
+            {"device": "cpu", "precision": "tf32"},
+            "precision: tf32 is for cuda, got device cpu",
+        ),
+        (
+            {"precision": "fp32", "kernel": "flash"},
+            "kernel: cuda in fp32 has efficient, math, got 'flash'",
+        ),
+        (
+            {"device": "cpu", "kernel": "cudnn"},
+            "kernel: cpu in fp32 has flash, math, got 'cudnn'",
+        ),
+    ],
+)
+def test_what_is_not_there_is_named(
+    asked: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_card(monkeypatch, (7, 5))
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        choose(**asked)
+
+
+@pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
+def test_cuda_where_there_is_none_is_an_error() -> None:
+    with pytest.raises(
+        ValueError, match=r"^device: wanted cuda, .* 0 of cuda"
+    ):
+        choose("cuda")
+
+
+def test_the_engine_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_float32_matmul_precision()
+    engine = Engine(precision="tf32", kernel="math")
+    x = torch.randn(1, 2, 5, 4)
+    assert kernel_of(x, x, x) == "flash"
+    with computing(engine):
+        assert torch.get_float32_matmul_precision() == "high"
+        assert kernel_of(x, x, x) == "math"
+    assert torch.get_float32_matmul_precision() == before
+    assert kernel_of(x, x, x) == "flash"
+    state = torch.get_rng_state()
+    with seeded(engine, 7):
+        one = torch.rand(3)
+    with seeded(engine, 7):
+        assert torch.equal(torch.rand(3), one)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_autocast_is_on_for_half_precision_alone() -> None:
+    x = torch.randn(3, 3)
+    for precision, dtype in (
+        ("fp32", torch.float32),
+        ("bf16", torch.bfloat16),
+        ("fp16", torch.float16),
+    ):
+        engine = choose("cpu", precision)
+        assert engine.dtype == dtype
+        with engine.autocast():
+            assert (x @ x).dtype == dtype
+
+
+def test_which_kernel_is_told() -> None:
+    x = torch.randn(1, 2, 5, 4)
+    assert kernel_of(x, x, x, is_causal=True) == "flash"
+    assert kernel_of(x, x, x, torch.ones(5, 5).bool()) == "flash"
+    assert kernel_of(x, x, x[..., :3]) == "math"
+
+
+def test_no_other_module_asks_for_the_device() -> None:
+    package = Path(attention_book.__file__).parent
+    asking = re.compile(
+        r"""is_cuda|is_cpu|is_mps|cuda\.is_available|mps\.is_available"""
+        r"""|device\.type\s*(==|!=|in\b)|torch\.cuda\."""
+    )
+    asked = {
+        path.name
+        for path in package.glob("*.py")
+        if asking.search(path.read_text("utf-8"))
+    }
+    assert asked == {"gpu.py"}
+
+
+def test_a_model_is_deployed_as_a_copy() -> None:
+    model = a_model(dropout=0.5)
+    there = deploy(model, choose("cpu", "bf16"))
+    assert {p.dtype for p in there.parameters()} == {torch.bfloat16}
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert model.training
+    assert not there.training
+    assert deploy(model.double()).target.words.weight.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"thinking": "swiglu", "norm": "pre", "positions": "rotary"},
+        {"shared": True, "n_source": 43, "n_layers": 3, "n_heads": 2},
+    ],
+)
+def test_operations_are_those_that_are_executed(
+    changes: dict[str, Any],
+) -> None:
+    config = a_config(**changes)
+    model = attention_book.Transformer(config)
+    source, target = torch.randint(4, 40, (3, 7)), torch.randint(4, 40, (3, 5))
+    with (
+        computing(Engine(kernel="math")),
+        FlopCounterMode(display=False) as counter,
+    ):
+        logits = model(source, torch.tensor([7, 7, 7]), target)
+        forward = counter.get_total_flops()
+        logits.sum().backward()
+    assert forward == 3 * transformer_flops(config, 7, 5)
+    # the backward pass of matrix products whose inputs want gradients
+    assert counter.get_total_flops() == pytest.approx(3 * forward, rel=0.02)
+
+
+def test_work_is_counted_by_hand() -> None:
+    assert linear_work(2, 3, 5) == Work(2 * 2 * 3 * 5, 4 * (6 + 15 + 10))
+    fused = attention_work(heads=2, words=7, d_k=3, size=2)
+    assert fused == Work(2 * 2 * 2 * 7 * 7 * 3, 2 * 2 * 4 * 7 * 3)
+    plain = attention_work(heads=2, words=7, d_k=3, size=2, fused=False)
+    assert plain.flops == fused.flops
+    assert plain.n_bytes - fused.n_bytes == 2 * 2 * 4 * 7 * 7
+    roof = Roof(flops=100.0, n_bytes=10.0)
+    assert roof.ridge == 10
+    assert roof.seconds(Work(1000, 10)) == 10  # computing
+    assert roof.seconds(Work(10, 1000)) == 100  # carrying
+
+
+def test_the_roof_of_this_machine_is_measured() -> None:
+    roof = measure_roof(ON_CPU, width=64)
+    assert 1e7 < roof.n_bytes < 1e13
+    assert 1e7 < roof.flops < 1e15
+    assert seconds(lambda: None, ON_CPU, rounds=3) < 0.1
+
+
+def test_a_step_is_recorded_where_it_pays() -> None:
+    calls = []
+    step = record(lambda: calls.append("step"), list, ON_CPU)
+    assert calls == []
+    step()
+    assert calls == ["step"]
+
+
+def test_rooms_are_rounded_up_and_kept() -> None:
+    decoder = StaticDecoder(a_model().eval(), ON_CPU)
+    source, lengths = pad([source for source, _ in some_examples(5)])
+    for most in (3, 16, 17):
+        found = decoder.write(source, lengths, max_words=most)
+        assert len(found) == 5
+        assert all(1 <= len(words) <= most for words in found)
+    assert sorted(decoder.rooms) == [(8, 32, 16), (8, 32, 32)]
+    with pytest.raises(ValueError, match="lengths must be 1 to"):
+        decoder.write(source, lengths * 0, max_words=3)
+
+
+def test_writing_twice_does_not_depend_on_what_was_there() -> None:
+    decoder = StaticDecoder(a_model(norm="pre").eval(), ON_CPU)
+    first, second = (
+        pad([source for source, _ in some_examples(n)]) for n in (4, 3)
+    )
+    expected = decoder.write(*first, max_words=9)
+    decoder.write(*second, max_words=9)
+    assert decoder.write(*first, max_words=9) == expected
+    alone = [
+        decoder.write(source[None, :n], torch.tensor([n]), max_words=9)[0]
+        for source, n in zip(first[0], first[1].tolist(), strict=True)
+    ]
+    assert alone == expected
+
+
+def test_fp16_scales_and_a_step_that_ran_over_is_dropped() -> None:
+    recipe = Recipe(n_steps=9, max_tokens=100, precision="fp16")
+    trainer = Trainer(a_model(norm="pre"), some_examples(5), recipe)
+    trainer.scaler.load_state_dict(
+        trainer.scaler.state_dict() | {"scale": 2.0**60}  # too much
+    )
+    before = [p.clone() for p in trainer.model.parameters()]
+    trainer.step()
+    assert all(map(torch.equal, before, trainer.model.parameters()))
+    assert trainer.scaler.get_scale() == 2.0**59
+    for _ in range(8):
+        trainer.step()
+    assert len(trainer.losses) == 9
+
+
+def test_gpu_tests_say_so_where_there_is_no_gpu() -> None:
+    if not NO_GPU:
+        pytest.skip("for machines without a GPU")
+    root = Path(attention_book.__file__).parents[1]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "tests/gpu"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "no GPU here: 0 GPU tests run" in run.stdout
+    assert " passed" not in run.stdout
+
+
+def test_every_gpu_test_takes_the_device() -> None:
+    for path in (Path(__file__).parent / "gpu").glob("test_*.py"):
+        for name in re.findall(r"def (test_\w+)", path.read_text("utf-8")):
+            found = globals().get(name)
+            assert found, f"{path}: {name} does not run here"
+            assert found.__module__.endswith(path.stem), f"two are {name}"
+            assert "device" in inspect.signature(found).parameters
+
+
+def test_recorded_steps_are_used_where_they_pay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from attention_book.decoding import Translator
+
+    usual = Translator.load()
+    monkeypatch.setattr(Engine, "records", True)
+    monkeypatch.setattr(gpu, "record", lambda step, before, engine: step)
+    quick = Translator.load()
+    texts = ["Tom chases Jerry.", "Did Anna buy this red umbrella yesterday?"]
+    assert not usual.recorded
+    assert not quick.recorded.rooms
+    assert quick.translate(texts) == usual.translate(texts)
+    assert quick.recorded.rooms
