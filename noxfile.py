@@ -147,3 +147,9 @@ def gpu(session: nox.Session) -> None:
     if "True" not in str(book(session, "-c", check, silent=True)):
         session.skip("no GPU here: 0 GPU tests run")
     book(session, "-m", "pytest", "tests/gpu", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure this machine: roofline, attention, training, decoding, ViT."""
+    book(session, "-m", "benchmarks.card", *session.posargs)

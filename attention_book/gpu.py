@@ -1,4 +1,4 @@
-# Made from docs/chapters/20-gpu.md (8529d5bcd9e9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (2fe3bbff173b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 import statistics
@@ -398,7 +398,7 @@ def write_word(w: "StaticWriting") -> None:
         is_causal=False,
     )
     scores = F.linear(x[:, 0], w.model.target.words.weight)
-    words = scores.argmax(-1).where(w.going, PAD)
+    words = scores.argmax(-1).masked_fill(~w.going, PAD)
     w.going &= words != END
     w.place += 1
     w.words.index_copy_(1, w.place.view(1), words[:, None])
@@ -465,16 +465,17 @@ def record(step: Step, before: Callable[[], object], engine: Engine) -> Step:
     if not engine.records:
         return step
     new_stream: Callable[[], torch.cuda.Stream] = torch.cuda.Stream
-    here, aside = torch.cuda.current_stream(), new_stream()
-    aside.wait_stream(here)
-    with torch.cuda.stream(aside):
-        for _ in range(3):  # lets libraries take their room and decide
-            before()
+    with torch.cuda.device(engine.device):
+        here, aside = torch.cuda.current_stream(), new_stream()
+        aside.wait_stream(here)
+        with torch.cuda.stream(aside):
+            for _ in range(3):  # lets libraries take their room and decide
+                before()
+                step()
+        here.wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
             step()
-    here.wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
     return graph.replay
 
 

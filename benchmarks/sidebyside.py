@@ -6,12 +6,14 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from attention_book.gpu import ON_CPU, Engine
 
 RESULTS = Path(__file__).with_name("results")
 
@@ -27,11 +29,27 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def introduce() -> None:
+def device_name(engine: Engine = ON_CPU, short: bool = False) -> str:
+    """The name of what computes: "cpu", or for files and people, the GPU's."""
+    if not engine.records:
+        return engine.device.type if short else cpu_name()
+    name = torch.cuda.get_device_name(engine.device)
+    return name.lower().replace(" ", "-") if short else name
+
+
+def driver() -> str:
+    """The version of NVIDIA's driver, where there is one."""
+    try:
+        return Path("/proc/driver/nvidia/version").read_text().split("\n")[0]
+    except OSError:
+        return "none"
+
+
+def introduce(engine: Engine = ON_CPU) -> None:
     """Print what is measured on."""
     print(
         f"torch {torch.__version__}, {torch.get_num_threads()} threads, "
-        f"{cpu_name()}"
+        f"{device_name(engine)}"
     )
 
 
@@ -50,17 +68,22 @@ def need(*packages: str) -> dict[str, str]:
 
 
 def side_by_side(
-    entrants: dict[str, Callable[[], object]], rounds: int = 20
+    entrants: Mapping[str, Callable[[], object]],
+    rounds: int = 20,
+    finish: Callable[[], object] = lambda: None,
 ) -> dict[str, float]:
     """Median seconds of each entrant, run A B C A B C … after a warm-up.
 
-    They take turns, so that a machine that slows down slows all of them.
+    They take turns, so that a machine that slows down slows all of them;
+    finish waits for a device that is still at work.
     """
     times: dict[str, list[float]] = {name: [] for name in entrants}
     for number in range(rounds + 2):
         for name, run in entrants.items():
+            finish()
             start = time.perf_counter()
             run()
+            finish()
             if number >= 2:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(row) for name, row in times.items()}
@@ -75,13 +98,22 @@ def report(title: str, seconds: dict[str, float]) -> None:
 
 
 def keep(
-    name: str, command: Sequence[str], peers: dict[str, str], **found: Any
+    name: str,
+    command: Sequence[str],
+    peers: dict[str, str],
+    engine: Engine = ON_CPU,
+    **found: Any,
 ) -> None:
     """Write what was found to results/name.json, with what it was found on."""
     setting = {
         "command": " ".join(command),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "cpu": cpu_name(),
+        **(
+            {"gpu": device_name(engine), "driver": driver()}
+            if engine.records
+            else {}
+        ),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "peers": peers,

@@ -1,0 +1,240 @@
+"""What your machine can do, in one table: nox -s bench
+
+The roofline in each precision, attention by kernel and length, a training step
+of the paper's base model with its share of the roof (MFU), greedy decoding
+with and without recorded steps, and ViT-S/16. On the CPU the sizes are small;
+on a GPU, large. --device cpu measures the CPU beside a GPU. What is found goes
+to results/ under the device's name, as JSON.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_book.corpus import END, START
+from attention_book.decoding import IncrementalDecoder, write
+from attention_book.gpu import (
+    BACKENDS,
+    Engine,
+    Roof,
+    StaticDecoder,
+    choose,
+    computing,
+    measure_roof,
+    seconds,
+    transformer_flops,
+    wait,
+)
+from attention_book.scoring import fused_attention
+from attention_book.training import Batch, make_batch, translation_loss
+from attention_book.transformer import Transformer
+from attention_book.vit import ViT
+from benchmarks.sidebyside import (
+    device_name,
+    introduce,
+    keep,
+    side_by_side,
+)
+
+N_WORDS = 37_000
+
+
+def engines(device: str) -> Iterator[Engine]:
+    """The device in each precision that it has and that is worth a row."""
+    for precision in ("fp32", "tf32", "bf16"):
+        try:
+            yield choose(device, precision)
+        except ValueError:
+            continue
+
+
+def roofs(device: str) -> dict[str, Roof]:
+    found = {}
+    for engine in engines(device):
+        roof = measure_roof(engine, 8192 if engine.records else 1024)
+        found[engine.precision] = roof
+        print(
+            f"roof, {engine.precision}: {roof.flops / 1e12:8.2f} TFLOP/s, "
+            f"{roof.n_bytes / 1e9:7.0f} GB/s, corner at {roof.ridge:.0f}"
+        )
+    return found
+
+
+def attention(device: str, roof: Roof) -> dict[str, float]:
+    """Causal attention, 8 heads of 64: seconds of each kernel and length."""
+    engine = choose(device, "bf16" if choose(device).records else "fp32")
+    lengths = (1024, 4096, 16_384) if engine.records else (512, 1024, 2048)
+    found = {}
+    for n in lengths:
+        x = torch.randn(1, 8, n, 64, device=engine.device, dtype=engine.dtype)
+        runs: dict[str, Callable[[], object]] = {
+            "ours": lambda x=x: fused_attention(x, x, x, is_causal=True),
+            "SDPA": lambda x=x: F.scaled_dot_product_attention(
+                x, x, x, is_causal=True
+            ),
+        }
+        for kernel in BACKENDS:
+            try:
+                one = choose(device, engine.precision, kernel)
+            except ValueError:
+                continue
+            if kernel != "math" or n <= 4096:
+                runs[kernel] = partial(by_kernel, one, x)
+        times = side_by_side(runs, 10, partial(wait, engine))
+        for name, took in times.items():
+            speed = 2 * 8 * n * n * 64 / took  # half of it is hidden
+            found[f"{name}, {n}"] = took
+            print(
+                f"causal attention, {n:6} tokens, {name:9} {took * 1e3:9.3f} "
+                f"ms {speed / roof.flops:6.1%} of the roof"
+            )
+    return found
+
+
+def by_kernel(engine: Engine, x: Tensor) -> None:
+    with computing(engine):
+        fused_attention(x, x, x, is_causal=True)
+
+
+def a_batch(rows: int, n: int, device: torch.device) -> Batch:
+    words = torch.randint(END + 2, N_WORDS, (rows, n)).tolist()
+    examples = [(row, [START, *row[:-1], END]) for row in words]
+    return make_batch(examples, device)
+
+
+def training(device: str, roofs: dict[str, Roof]) -> dict[str, Any]:
+    """A step of the base model: tokens a second, MFU, peak memory."""
+    found = {}
+    for engine in engines(device):
+        rows = 256 if engine.records else 8
+        batch = a_batch(rows, 64, engine.device)
+        for compiled in (False, True) if engine.records else (False,):
+            torch.manual_seed(0)
+            model = Transformer.base(N_WORDS).to(engine.device)
+            loss_of: Any = translation_loss
+            if compiled:
+                loss_of = torch.compile(loss_of, fullgraph=True)
+            step = make_step(model, batch, engine, loss_of)
+            took = seconds(step, engine, 5)
+            flops = rows * 3 * transformer_flops(model.config, 64, 64)
+            share = flops / took / roofs[engine.precision].flops
+            name = f"{engine.precision}{', compiled' * compiled}"
+            found[name] = {"seconds": took, "mfu": share, "tokens": rows * 64}
+            memory = peak(engine, step)
+            found[name]["peak_mib"] = memory
+            print(
+                f"training, base model, {rows} x 64, {name:15} "
+                f"{took * 1e3:8.1f} ms, {rows * 128 / took:9.0f} tokens/s, "
+                f"MFU {share:.1%}, peak {memory:.0f} MiB"
+            )
+    return found
+
+
+def make_step(
+    model: Transformer, batch: Batch, engine: Engine, loss_of: Any
+) -> Callable[[], None]:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        with computing(engine):
+            with engine.autocast():
+                loss = loss_of(model, batch, 0.1)
+            loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def peak(engine: Engine, step: Callable[[], None]) -> float:
+    """MiB that a step needs at most, where the device counts them."""
+    if not engine.records:
+        return float("nan")
+    torch.cuda.reset_peak_memory_stats(engine.device)
+    step()
+    return torch.cuda.max_memory_allocated(engine.device) / 2**20
+
+
+def decoding(device: str) -> dict[str, float]:
+    """Words a second of the base model, 64 words read and 64 written."""
+    engine = choose(device)
+    torch.manual_seed(0)
+    model = Transformer.base(N_WORDS)
+    plain, static = (
+        IncrementalDecoder(model, engine),
+        StaticDecoder(model, engine),
+    )
+    found = {}
+    for rows in (1, 32, 256) if engine.records else (1, 8):
+        source = torch.randint(END + 2, N_WORDS, (rows, 64))
+        lengths = torch.full((rows,), 64)
+        runs = {
+            "word by word": partial(
+                write, plain, source, lengths, max_words=64
+            ),
+            "recorded": partial(static.write, source, lengths, max_words=64),
+        }
+        times = side_by_side(runs, 5, partial(wait, engine))
+        for name, took in times.items():
+            found[f"{name}, {rows}"] = rows * 64 / took
+            print(
+                f"decoding, base model, batch {rows:3}, {name:12} "
+                f"{rows * 64 / took:9.0f} words/s ({engine.precision})"
+            )
+    return found
+
+
+def vision(device: str) -> dict[str, float]:
+    """Images a second of ViT-S/16 at 224 by 224, forward."""
+    found = {}
+    for engine in engines(device):
+        rows = 256 if engine.records else 8
+        torch.manual_seed(0)
+        model = ViT.small().eval().to(engine.device)
+        images = torch.randn(rows, 3, 224, 224, device=engine.device)
+
+        def run(model: Any = model, x: Tensor = images, e: Engine = engine):
+            with torch.no_grad(), computing(e), e.autocast():
+                model(x)
+
+        took = seconds(run, engine, 5)
+        found[engine.precision] = rows / took
+        print(
+            f"ViT-S/16, forward, batch {rows}, {engine.precision}: "
+            f"{rows / took:.0f} images/s"
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What your machine can do")
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
+    engine = choose(options.device)
+    introduce(engine)
+    print(engine)
+    roof = roofs(options.device)
+    best = roof.get("bf16" if engine.records else "fp32", roof["fp32"])
+    found = {
+        "attention": attention(options.device, best),
+        "training": training(options.device, roof),
+        "decoding": decoding(options.device),
+        "vision": vision(options.device),
+    }
+    keep(
+        device_name(engine, short=True),
+        ["nox -s bench"],
+        {},
+        engine,
+        roof={name: r._asdict() for name, r in roof.items()},
+        **found,
+    )
+
+
+if __name__ == "__main__":
+    main()
