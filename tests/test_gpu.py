@@ -36,7 +36,8 @@ from attention_book.training import Recipe, Trainer
 from tests.gpu.test_multi_head import *  # noqa: F403
 from tests.gpu.test_scoring import *  # noqa: F403
 from tests.gpu.test_transformer import *  # noqa: F403
-from tests.gpu.test_transformer import a_config, a_model, some_examples
+from tests.gpu.test_transformer import a_config, some_examples
+from tests.gpu.test_transformer import a_model as a_transformer
 from tests.gpu.test_vit import *  # noqa: F403
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -190,7 +191,7 @@ def test_no_other_module_asks_for_the_device() -> None:
 
 
 def test_a_model_is_deployed_as_a_copy() -> None:
-    model = a_model(dropout=0.5)
+    model = a_transformer(dropout=0.5)
     there = deploy(model, choose("cpu", "bf16"))
     assert {p.dtype for p in there.parameters()} == {torch.bfloat16}
     assert {p.dtype for p in model.parameters()} == {torch.float32}
@@ -254,7 +255,7 @@ def test_a_step_is_recorded_where_it_pays() -> None:
 
 
 def test_rooms_are_rounded_up_and_kept() -> None:
-    decoder = StaticDecoder(a_model().eval(), ON_CPU)
+    decoder = StaticDecoder(a_transformer().eval(), ON_CPU)
     source, lengths = pad([source for source, _ in some_examples(5)])
     for most in (3, 16, 17):
         found = decoder.write(source, lengths, max_words=most)
@@ -266,7 +267,7 @@ def test_rooms_are_rounded_up_and_kept() -> None:
 
 
 def test_writing_twice_does_not_depend_on_what_was_there() -> None:
-    decoder = StaticDecoder(a_model(norm="pre").eval(), ON_CPU)
+    decoder = StaticDecoder(a_transformer(norm="pre").eval(), ON_CPU)
     first, second = (
         pad([source for source, _ in some_examples(n)]) for n in (4, 3)
     )
@@ -282,7 +283,7 @@ def test_writing_twice_does_not_depend_on_what_was_there() -> None:
 
 def test_fp16_scales_and_a_step_that_ran_over_is_dropped() -> None:
     recipe = Recipe(n_steps=9, max_tokens=100, precision="fp16")
-    trainer = Trainer(a_model(norm="pre"), some_examples(5), recipe)
+    trainer = Trainer(a_transformer(norm="pre"), some_examples(5), recipe)
     trainer.scaler.load_state_dict(
         trainer.scaler.state_dict() | {"scale": 2.0**60}  # too much
     )
