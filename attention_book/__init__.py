@@ -1,4 +1,4 @@
-# Made from docs/chapters/00-preface.md (a5a258a2ef1e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (f65829a36521). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
 from attention_book.compared import ConvolutionAsAttention
@@ -13,13 +13,14 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
+from attention_book.gpu import choose
 from attention_book.multi_head import (
     KeyValueCache,
     MultiHeadAttention,
     attention_weights,
 )
 from attention_book.non_autoregressive import MaskedTransformer, mask_predict
-from attention_book.pooling import GaussianPooling, gaussian_pooling
+from attention_book.pooling import GaussianPooling
 from attention_book.positions import (
     ALiBi,
     ALiBiAttention,
@@ -31,9 +32,7 @@ from attention_book.positions import (
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
 from attention_book.scoring import (
     AdditiveAttention,
-    attend,
     causal_mask,
-    dot_product_attention,
     fused_attention,
     masked_softmax,
     padding_mask,
@@ -41,6 +40,7 @@ from attention_book.scoring import (
 )
 from attention_book.training import Recipe, Trainer, load_model, save_model
 from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.vit import Classifier, ViT, ViTConfig, load_vit
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "ALiBiAttention",
     "AdditiveAttention",
     "AttentiveSeq2Seq",
+    "Classifier",
     "ConvolutionAsAttention",
     "Decoder",
     "DecoderLayer",
@@ -74,14 +75,15 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "Translator",
+    "ViT",
+    "ViTConfig",
     "Vocabulary",
-    "attend",
     "attention_weights",
     "causal_mask",
-    "dot_product_attention",
+    "choose",
     "fused_attention",
-    "gaussian_pooling",
     "load_model",
+    "load_vit",
     "mask_predict",
     "masked_softmax",
     "padding_mask",

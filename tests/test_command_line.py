@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from PIL import Image
 from typer.testing import CliRunner
 
 from attention_book.command_line import app, load_corpus, main, read_lines
 from attention_book.decoding import GRAMMAR
 from attention_book.training import Trainer, load_model, read_tensors
+from attention_book.vit import digits
 
 SMALL = [
     "--d-model",
@@ -333,6 +337,113 @@ def test_evaluate_scores_a_model_of_ones_own(
     assert "unseen sentences" in output
     assert "BLEU" in output
     assert load_model(out)[0].config.n_layers == 1
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, int]]:
+    """Unseen digits as image files: PNG and JPEG, dark and light ink."""
+    folder, unseen = tmp_path_factory.mktemp("drawn"), digits()[1]
+    files = []
+    for label in range(10):
+        ink = unseen.images[unseen.labels == label][1, 0]
+        light = ink if label % 2 else 1 - ink
+        image = Image.fromarray((255 * light).byte().numpy())
+        file = folder / f"{label}.{'png' if label < 5 else 'jpg'}"
+        image.resize((40 + 31 * label, 90)).save(file)
+        files.append((file, label))
+    return files
+
+
+def test_digits_are_read(drawn: list[tuple[Path, int]]) -> None:
+    files = [file for file, _ in drawn]
+    lines = run("classify", *files).splitlines()
+    right = [
+        line.startswith(f"{file}: {label} ")
+        for line, (file, label) in zip(lines, drawn, strict=True)
+    ]
+    assert sum(right) >= 9
+    alone = run("classify", files[3])
+    assert re.fullmatch(r"3 \d+\.\d%\n", alone)
+    three = run("classify", "-n", 3, "--precision", "bf16", files[3])
+    assert three.count("%") == 3
+    assert three.startswith("3 ")
+
+
+def test_what_is_no_digit_is_one_line(
+    tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    text, empty = tmp_path / "text.png", tmp_path / "empty.png"
+    text.write_text("no image", "utf-8")
+    Image.new("L", (30, 30), 255).save(empty)
+    assert f"{text}: wanted an image, got" in error_of("classify", text)
+    assert f"{empty}: wanted something dr" in error_of("classify", empty)
+    assert "got a folder" in error_of("classify", tmp_path)
+    assert "nowhere.png" in error_of("classify", tmp_path / "nowhere.png")
+    assert "model" in error_of("classify", empty, "--model", GRAMMAR)
+    assert "got a folder" in error_of("classify", empty, "--model", tmp_path)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.parametrize("command", ["translate", "classify", "evaluate"])
+def test_a_device_that_is_not_there_is_one_line(
+    command: str, tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    more = [] if command == "evaluate" else [tmp_path / "x"]
+    said = error_of(command, *more, "--device", "cuda")
+    assert "device: wanted cuda, but torch" in said
+    said = error_of(command, *more, "--device", "tpu")
+    assert "device must be auto, cpu, mps, cuda or cuda:N, got 'tpu'" in said
+    said = error_of(command, *more, "--precision", "tf32")
+    assert "precision: tf32 is for cuda, got device cpu" in said
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_train_checks_the_device_and_says_what_it_chose(
+    sentences: Path, tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    out = tmp_path / "out"
+    options = ["--corpus", sentences, *SMALL, "--steps", 2]
+    assert "wanted cuda" in error_of("train", out, "--device", "cuda")
+    assert not out.exists()
+    said = run("train", out, *options)
+    assert "device cpu: " in said
+    assert "precision fp32: the same on every cpu" in said
+    half = tmp_path / "half"
+    said = run("train", half, *options, "--precision", "bf16")
+    assert "precision bf16: asked for" in said
+    losses = [read_tensors(path)[0]["losses"] for path in (out, half)]
+    assert not torch.equal(*losses)
+    assert torch.allclose(*losses, atol=0.1)
+    said = error_of("train", half, *options)  # auto is fp32 here
+    assert "recipe precision = 'bf16', wanted 'fp32'" in said
+    assert "use the options it began with" in said
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_compiled_run_learns_the_same(
+    sentences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, compile_it = [], torch.compile
+
+    def quickly(function: object, **how: object) -> object:
+        asked.append(how)
+        return compile_it(function, backend="eager", **how)
+
+    monkeypatch.setattr(torch, "compile", quickly)  # without machine code
+    paths, options = (tmp_path / "eager", tmp_path / "compiled"), [*SMALL]
+    options += ["--corpus", str(sentences), "--steps", "3"]
+    run("train", paths[0], *options)
+    run("train", paths[1], *options, "--compile")
+    assert asked == [{"fullgraph": True, "dynamic": True}]
+    losses = [read_tensors(path)[0]["losses"] for path in paths]
+    assert torch.allclose(*losses, atol=1e-4)
+
+
+def test_translations_in_half_precision_are_those_in_full() -> None:
+    text = "Did Anna buy this red umbrella yesterday?"
+    full = run("translate", text)
+    assert run("translate", text, "--precision", "bf16") == full
+    assert run("translate", text, "--beam", 3, "--precision", "bf16") == full
 
 
 def test_the_version_is_that_of_the_package() -> None:

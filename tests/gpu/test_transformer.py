@@ -95,7 +95,9 @@ def test_filling_in_blanks_is_that_of_the_cpu(device: str) -> None:
 
 
 @pytest.mark.parametrize("precision", ["auto", "fp32", "bf16", "fp16"])
-def test_training_a_translator_lowers_the_loss(precision: Any, device: str) -> None:
+def test_training_a_translator_lowers_the_loss(
+    precision: Any, device: str
+) -> None:
     engine = choose(device, precision)
     recipe = Recipe(
         n_steps=60,
