@@ -1,4 +1,4 @@
-# Made from docs/chapters/20-gpu.md (2fe3bbff173b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (e590b96aa8ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 import statistics
@@ -62,8 +62,8 @@ class Engine:
 
     def autocast(self) -> torch.autocast:
         """Compute in half precision what can bear it, if that is asked."""
-        half = self.precision in DTYPES
-        return torch.autocast(self.device.type, self.dtype, enabled=half)
+        half = DTYPES.get(self.precision)
+        return torch.autocast(self.device.type, half, enabled=half is not None)
 
     def scaler(self) -> torch.amp.GradScaler:
         """Scale losses for fp16, whose range is small; else do nothing."""
@@ -92,24 +92,30 @@ def computing(engine: Engine) -> Iterator[None]:
         yield
 
 
+def generators(device: torch.device) -> list[torch.Generator]:
+    """Return where chance comes from: on the CPU, and on the device."""
+    found = [torch.default_generator]
+    if device.type == "cuda":
+        here = torch.cuda.current_device()
+        number = here if device.index is None else device.index
+        found.append(torch.cuda.default_generators[number])
+    if device.type == "mps":
+        found.append(torch.mps._get_default_mps_generator())
+    return found
+
+
 @contextlib.contextmanager
 def seeded(engine: Engine, seed: int) -> Iterator[None]:
     """Draw random numbers from this seed; afterwards go on as before."""
-    kind = engine.device.type
-    here, there = torch.get_rng_state(), torch.Tensor()
-    if kind == "cuda":
-        there = torch.cuda.get_rng_state(engine.device)
-    if kind == "mps":
-        there = torch.mps.get_rng_state()
-    torch.manual_seed(seed)
+    sources = generators(engine.device)
+    states = [source.get_state() for source in sources]
+    for source in sources:
+        source.manual_seed(seed)
     try:
         yield
     finally:
-        torch.set_rng_state(here)
-        if kind == "cuda":
-            torch.cuda.set_rng_state(there, engine.device)
-        if kind == "mps":
-            torch.mps.set_rng_state(there)
+        for source, state in zip(sources, states, strict=True):
+            source.set_state(state)
 
 
 def choose(
@@ -185,7 +191,7 @@ def find_precision(
         return "bf16", "twice as fast or more here, with the range of fp32"
     if major == 7:
         return "fp16", "this card has no bf16; losses are scaled instead"
-    return "fp32", f"the same on every {device.type}; ask for less to try it"
+    return "fp32", "full precision; ask for less to try it"
 
 
 def find_kernel(
@@ -199,7 +205,8 @@ def find_kernel(
     }
     kernels = can[device.type]
     if device.type == "cuda" and precision in DTYPES:
-        kernels = ("flash", "cudnn", *kernels)
+        major, _ = torch.cuda.get_device_capability(device)
+        kernels = ("flash", "cudnn", *kernels) if major >= 8 else kernels
     if wanted == "auto":
         first = ", ".join(kernels)
         return "auto", f"PyTorch takes what can do the call, of {first}"
@@ -292,7 +299,8 @@ def attention_work(
 ) -> Work:
     """Cost of attention of a sentence to itself, softmax aside.
 
-    Without fusion the scores are written and read, and the weights as well.
+    Fused, each number is carried once, the least possible; without fusion
+    the scores are written and read, and the weights as well.
     """
     numbers = heads * words * (4 * d_k + (0 if fused else 4 * words))
     return Work(4 * heads * words**2 * d_k, size * numbers)
@@ -474,7 +482,7 @@ def record(step: Step, before: Callable[[], object], engine: Engine) -> Step:
                 step()
         here.wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=aside):
             step()
     return graph.replay
 

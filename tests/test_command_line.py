@@ -407,7 +407,7 @@ def test_train_checks_the_device_and_says_what_it_chose(
     assert not out.exists()
     said = run("train", out, *options)
     assert "device cpu: " in said
-    assert "precision fp32: the same on every cpu" in said
+    assert "precision fp32: full precision" in said
     half = tmp_path / "half"
     said = run("train", half, *options, "--precision", "bf16")
     assert "precision bf16: asked for" in said

@@ -85,7 +85,7 @@ def test_a_card_gets_what_it_is_good_at(
 def test_without_a_card_it_is_the_cpu() -> None:
     engine = choose()
     if engine.device.type == "cpu":
-        assert str(engine).splitlines()[1].startswith("precision fp32: the sa")
+        assert str(engine).splitlines()[1].startswith("precision fp32: full ")
     assert not engine.records
 
 
@@ -114,6 +114,10 @@ def test_without_a_card_it_is_the_cpu() -> None:
         (
             {"precision": "fp32", "kernel": "flash"},
             "kernel: cuda in fp32 has efficient, math, got 'flash'",
+        ),
+        (
+            {"kernel": "flash"},
+            "kernel: cuda in fp16 has efficient, math, got 'flash'",
         ),
         (
             {"device": "cpu", "kernel": "cudnn"},
@@ -149,6 +153,7 @@ def test_the_engine_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.get_float32_matmul_precision() == before
     assert kernel_of(x, x, x) == "flash"
     state = torch.get_rng_state()
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", None)  # not touched
     with seeded(engine, 7):
         one = torch.rand(3)
     with seeded(engine, 7):
