@@ -1,9 +1,8 @@
-# Made from docs/chapters/28-command-line.md (bdc936bb56c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/28-command-line.md (a32f3cedea83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -15,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from typer import Argument, Option
 
-from attention_book import __version__
+from attention_book import __version__, scale_out
 from attention_book.corpus import (
     SPECIAL,
     Pair,
@@ -37,15 +36,14 @@ from attention_book.training import (
     Loss,
     Recipe,
     Schedule,
+    Team,
     Trainer,
     encode_pairs,
-    held_out_loss,
-    load_checkpoint,
     load_model,
-    save_checkpoint,
     translation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.vit import DIGITS, Classifier
 
 
 class Corpus(NamedTuple):
@@ -122,7 +120,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Train and use the translators of the Attention Book."""
+    """Train and use the models of the Attention Book."""
 
 
 def make_console() -> Console:
@@ -268,65 +266,86 @@ def draw_attention(translator: Translator, text: str, beam: int) -> None:
     make_console().print(table)
 
 
+Out = Annotated[Path, Argument(help="Where to keep the model.")]
+CorpusName = Annotated[str, Option(help=CORPUS_HELP)]
+Steps = Annotated[int, Option(help="How many steps to take.")]
+MaxTokens = Annotated[int, Option(help="Most tokens a batch, on either side.")]
+Accumulate = Annotated[int, Option(help="Batches a step.")]
+Rate = Annotated[float, Option(help="Peak learning rate.")]
+WarmUp = Annotated[int, Option(help="Steps to the peak.")]
+Falling = Annotated[Schedule, Option(help="How the rate falls after it.")]
+Smoothing = Annotated[float, Option(help="Label smoothing.")]
+Seed = Annotated[int, Option(help="Decides all chance.")]
+Width = Annotated[int, Option(help="Width of the model.")]
+Heads = Annotated[int, Option(help="Heads in each layer.")]
+Layers = Annotated[int, Option(help="Layers on each side.")]
+Dropout = Annotated[float, Option(help="Share to drop out.")]
+MostWords = Annotated[
+    int, Option(help="Most subwords to learn (real corpora).", min=259)
+]
+SaveEvery = Annotated[
+    int, Option(help="Steps from checkpoint to checkpoint.", min=1)
+]
+Compiled = Annotated[
+    bool, Option("--compile", help="Compile the step (torch.compile).")
+]
+Sharded = Annotated[
+    bool, Option("--sharded", help="Under torchrun: cut the model up (FSDP).")
+]
+
+
 @app.command()
 def train(
-    out: Annotated[Path, Argument(help="Where to keep the model.")],
-    corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
-    steps: Annotated[int, Option(help="How many steps to take.")] = 2200,
-    tokens: Annotated[
-        int, Option(help="Most tokens in a batch, on either side.")
-    ] = 1400,
-    accumulate: Annotated[int, Option(help="Batches a step.")] = 1,
-    rate: Annotated[float, Option(help="Peak learning rate.")] = 1.5e-3,
-    warm_up: Annotated[int, Option(help="Steps to the peak.")] = 100,
-    schedule: Annotated[
-        Schedule, Option(help="How the rate falls after the peak.")
-    ] = "cosine",
-    smoothing: Annotated[float, Option(help="Label smoothing.")] = 0.0,
+    out: Out,
+    corpus: CorpusName = "grammar",
+    steps: Steps = 2200,
+    tokens: MaxTokens = 1400,
+    accumulate: Accumulate = 1,
+    rate: Rate = 1.5e-3,
+    warm_up: WarmUp = 100,
+    schedule: Falling = "cosine",
+    smoothing: Smoothing = 0.0,
+    seed: Seed = 0,
+    d_model: Width = 128,
+    heads: Heads = 4,
+    layers: Layers = 2,
+    dropout: Dropout = 0.1,
+    subwords: MostWords = 8000,
+    save_every: SaveEvery = 200,
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
-    compiled: Annotated[
-        bool,
-        Option("--compile", help="Compile the step first (torch.compile)."),
-    ] = False,
-    seed: Annotated[int, Option(help="Decides all chance.")] = 0,
-    d_model: Annotated[int, Option(help="Width of the model.")] = 128,
-    heads: Annotated[int, Option(help="Heads in each layer.")] = 4,
-    layers: Annotated[int, Option(help="Layers on each side.")] = 2,
-    dropout: Annotated[float, Option(help="Share to drop out.")] = 0.1,
-    subwords: Annotated[
-        int, Option(help="Most subwords to learn (real corpora).", min=259)
-    ] = 8000,
-    save_every: Annotated[
-        int, Option(help="Steps from checkpoint to checkpoint.", min=1)
-    ] = 200,
+    compiled: Compiled = False,
+    sharded: Sharded = False,
 ) -> None:
     """Train a translator, or go on with one that was cut off."""
-    engine = choose(device, precision)
-    recipe = Recipe(
-        n_steps=steps,
-        max_tokens=tokens,
-        accumulate=accumulate,
-        learning_rate=rate,
-        warm_up=warm_up,
-        schedule=schedule,
-        smoothing=smoothing,
-        precision=engine.precision,
-        seed=seed,
-    )
-    shape = {"d_model": d_model, "n_heads": heads, "n_layers": layers}
-    more = {"d_ff": 4 * d_model, "dropout": dropout, "norm": "pre"}
-    loss_of = compile_loss() if compiled else translation_loss
-    train_model(
-        out,
-        corpus,
-        recipe,
-        shape | more,
-        subwords,
-        save_every,
-        engine,
-        loss_of,
-    )
+    if sharded and compiled:
+        raise ValueError("give --sharded or --compile, not both")
+    shape: Numbers = {"d_model": d_model, "n_heads": heads}
+    shape |= {"n_layers": layers}
+    shape |= {"d_ff": 4 * d_model, "dropout": dropout, "norm": "pre"}
+    numbers: Numbers = {"n_steps": steps, "max_tokens": tokens, "seed": seed}
+    numbers |= {"accumulate": accumulate, "learning_rate": rate}
+    numbers |= {"warm_up": warm_up, "schedule": schedule}
+    numbers |= {"smoothing": smoothing}
+    choices = Choices(out, corpus, subwords, save_every, compiled)
+    joined = scale_out.joined(out, device, sharded=sharded, say=complain)
+    with joined as (team, own):
+        engine = choose(own, precision)
+        recipe = Recipe(precision=engine.precision, **numbers)
+        train_model(choices, recipe, shape, engine, team)
+
+
+Numbers = dict[str, Any]
+
+
+class Choices(NamedTuple):
+    """What train is asked to do, besides model and recipe."""
+
+    out: Path
+    corpus: str
+    n_subwords: int
+    save_every: int
+    compiled: bool
 
 
 def compile_loss() -> Loss:
@@ -335,51 +354,63 @@ def compile_loss() -> Loss:
 
 
 def train_model(
-    out: Path,
-    name: str,
+    choices: Choices,
     recipe: Recipe,
-    shape: dict[str, Any],
-    n_subwords: int,
-    save_every: int,
+    shape: Numbers,
     engine: Engine,
-    loss_of: Loss = translation_loss,
+    team: Team,
 ) -> None:
     """Make what is needed, go on where a checkpoint is, and train."""
+    out, name, n_subwords, save_every, compiled = choices
     refuse_folder(out)
-    console, corpus, old = make_console(), load_corpus(name), out.exists()
-    if old:
-        _, source, target = load_model(out)
+    corpus = load_corpus(name)
+    loss_of = compile_loss() if compiled else translation_loss
+    if old := scale_out.seen_by_all(out, team, engine.device):
+        _, *words = load_model(out)
     else:
-        source, target = learn_words(corpus, name, n_subwords)
-    shape |= {"n_source": len(source), "n_target": len(target)}
-    torch.manual_seed(recipe.seed)
-    shared = target is source
-    model = Transformer(TransformerConfig(shared=shared, **shape))
-    model.to(engine.device)
-    typer.echo(engine)
+        words = learn_words(corpus, name, n_subwords)
+    say = typer.echo if team.rank == 0 else leave_unsaid
+    say(engine)
     try:
-        examples = encode_pairs(corpus.train, source, target)
-        trainer = Trainer(model, examples, recipe, loss_of)
+        model = make_model(words, shape, recipe, engine)
+        examples = encode_pairs(corpus.train, *words)
+        trainer = Trainer(model, examples, recipe, loss_of, team)
+        scale_out.check_agreement(trainer)
         if old:
-            load_checkpoint(out, trainer)
-            typer.echo(f"{out}: going on from step {len(trainer.losses)}")
+            scale_out.go_on(out, trainer)
+            say(f"{out}: going on from step {len(trainer.losses)}")
     except ValueError as error:
-        advice = (
-            "; use the options it began with, or a new file" if old else ""
-        )
+        advice = "; use the options it began with, or a new file" * old
         raise ValueError(f"{error}{advice}") from None
-    save = partial(save_checkpoint, out, trainer, source, target)
+
+    def save() -> None:
+        scale_out.keep(out, trainer, *words)
+
     save()  # that it can be written shows now, and not after an hour
     test = next(iter(corpus.tests.values()))[:500]
-    held_out = encode_pairs(test, source, target)
     try:
-        run_steps(trainer, held_out, save, save_every, console)
+        run_steps(trainer, encode_pairs(test, *words), save, save_every)
     except KeyboardInterrupt:
-        typer.echo(f"{out}: stopped; the same command goes on", err=True)
+        say(f"{out}: stopped; the same command goes on", err=True)
         raise
     command = ["attention-book", "evaluate", "--model", str(out)]
     command += [] if name == "grammar" else ["--corpus", name]
-    typer.echo(f"{out}: done; try: {shlex.join(command)}")
+    say(f"{out}: done; try: {shlex.join(command)}")
+
+
+def make_model(
+    words: list[Tokens], shape: dict[str, Any], recipe: Recipe, engine: Engine
+) -> Transformer:
+    """Make a new model for these words; the same seed makes the same."""
+    source, target = words
+    shape |= {"n_source": len(source), "n_target": len(target)}
+    torch.manual_seed(recipe.seed)
+    config = TransformerConfig(shared=target is source, **shape)
+    return Transformer(config).to(engine.device)
+
+
+def leave_unsaid(*_: object, **__: object) -> None:
+    """Say nothing: another process says it."""
 
 
 def run_steps(
@@ -387,13 +418,13 @@ def run_steps(
     held_out: list[Example],
     save: Callable[[], None],
     save_every: int,
-    console: Console,
 ) -> None:
     """Take the steps that are left, and show how it goes."""
-    n_steps, recipe = trainer.recipe.n_steps, trainer.recipe
+    console, n_steps = make_console(), trainer.recipe.n_steps
+    console.quiet = trainer.team.rank > 0  # the first one shows it
     columns = ("{task.description}", "{task.completed} of {task.total} steps")
     shown = [*map(TextColumn, columns), BarColumn(), TimeRemainingColumn()]
-    quiet = not console.is_terminal
+    quiet = console.quiet or not console.is_terminal
     with Progress(
         *shown, console=console, transient=True, disable=quiet
     ) as progress:
@@ -408,7 +439,7 @@ def run_steps(
             progress.update(bar, completed=done, description=text)
             if done % save_every == 0 or done == n_steps:
                 save()
-                unseen = held_out_loss(trainer.model, held_out, recipe)
+                unseen = scale_out.unseen_loss(trainer, held_out)
                 console.print(f"step {done:,}  {text}  unseen {unseen:.4f}")
 
 
@@ -447,12 +478,43 @@ def evaluate(
     make_console().print(table)
 
 
+@app.command()
+def classify(
+    images: Annotated[
+        list[Path], Argument(help="Image files with a digit in each.")
+    ],
+    model: Annotated[
+        Path,
+        Option(
+            help="A file of a Classifier.", show_default="the book's own model"
+        ),
+    ] = DIGITS,
+    n: Annotated[
+        int, Option("--n", "-n", help="How many guesses to show.", min=1)
+    ] = 1,
+    device: DeviceName = "auto",
+    precision: PrecisionName = "auto",
+) -> None:
+    """Say which handwritten digit an image shows."""
+    refuse_folder(model)
+    classifier = Classifier.load(model, choose(device, precision))
+    for image in images:
+        guesses = classifier.classify(image)[:n]
+        text = ", ".join(f"{label} {share:.1%}" for label, share in guesses)
+        typer.echo(f"{image}: {text}" if len(images) > 1 else text)
+
+
+def complain(text: object) -> None:
+    """Say, in one line, what is wrong."""
+    typer.echo(f"attention-book: {text}", err=True)
+
+
 def main() -> None:
     """Run the command; an error is one line, and the exit status 1."""
     try:
         app()
-    except (ArithmeticError, ImportError, OSError, ValueError) as error:
-        typer.echo(f"attention-book: {error}", err=True)
+    except scale_out.EXPECTED as error:
+        complain(error)
         sys.exit(1)
 
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/20-gpu.md (e590b96aa8ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (d1a0e6d9d2af). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 import statistics
@@ -231,6 +231,34 @@ def kernel_of(
     number = pick(query, key, value, mask, 0.0, is_causal)
     names = {int(b.value): name for name, b in BACKENDS.items()}
     return names.get(number, "another")
+
+
+CARRIERS = {"cpu": "gloo", "cuda": "nccl"}  # of numbers between processes
+
+
+def own_device(wanted: str, rank: int, size: int) -> torch.device:
+    """Return the device of process number rank, of size on this machine.
+
+    Raises:
+        ValueError: There are fewer GPUs than processes, or none is asked for.
+    """
+    device = choose(wanted).device
+    if wanted == "auto" and device.type not in CARRIERS:
+        device = CPU
+    if device.type not in CARRIERS or device.index is not None:
+        raise ValueError(
+            "device: processes that share the work take auto, "
+            f"{' or '.join(CARRIERS)}, and each its own, got {wanted!r}"
+        )
+    if device.type == "cpu":
+        return device
+    try:
+        choose(f"{device.type}:{size - 1}")
+    except ValueError as error:
+        raise ValueError(
+            f"{size} processes on this machine: {error}"
+        ) from None
+    return torch.device(device.type, rank)
 
 
 Model = TypeVar("Model", bound=nn.Module)
