@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from attention_book import GaussianPooling, gaussian_pooling
+from attention_book import GaussianPooling
+from attention_book.pooling import gaussian_pooling
 
 QUERIES, KEYS, D, D_V = 5, 7, 2, 3
 

@@ -13,7 +13,7 @@ from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from attention_book import (
+from attention_book.scoring import (
     AdditiveAttention,
     attend,
     causal_mask,
