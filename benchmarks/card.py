@@ -124,13 +124,15 @@ def training(device: str, roofs: dict[str, Roof]) -> dict[str, Any]:
             flops = rows * 3 * transformer_flops(model.config, 64, 64)
             share = flops / took / roofs[engine.precision].flops
             name = f"{engine.precision}{', compiled' * compiled}"
-            found[name] = {"seconds": took, "mfu": share, "tokens": rows * 64}
-            memory = peak(engine, step)
-            found[name]["peak_mib"] = memory
+            found[name] = {"seconds": took, "mfu": share}
+            text = f"MFU {share:.1%}"
+            if engine.records:
+                found[name]["peak_mib"] = peak(engine, step)
+                text += f", peak {found[name]['peak_mib']:.0f} MiB"
             print(
                 f"training, base model, {rows} x 64, {name:15} "
                 f"{took * 1e3:8.1f} ms, {rows * 128 / took:9.0f} tokens/s, "
-                f"MFU {share:.1%}, peak {memory:.0f} MiB"
+                f"{text}"
             )
     return found
 
@@ -152,9 +154,7 @@ def make_step(
 
 
 def peak(engine: Engine, step: Callable[[], None]) -> float:
-    """MiB that a step needs at most, where the device counts them."""
-    if not engine.records:
-        return float("nan")
+    """MiB that a step needs at most, as the device counts them."""
     torch.cuda.reset_peak_memory_stats(engine.device)
     step()
     return torch.cuda.max_memory_allocated(engine.device) / 2**20

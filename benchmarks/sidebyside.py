@@ -16,6 +16,13 @@ import torch
 from attention_book.gpu import ON_CPU, Engine
 
 RESULTS = Path(__file__).with_name("results")
+OPERATORS = (
+    *("nms", "qnms", "roi_align", "_roi_align_backward", "qroi_align"),
+    *("ps_roi_align", "_ps_roi_align_backward", "roi_pool"),
+    *("_roi_pool_backward", "ps_roi_pool", "_ps_roi_pool_backward"),
+    *("deform_conv2d", "_deform_conv2d_backward"),
+)
+LIBRARIES: list[object] = []  # an operator lives as long as its library
 
 
 def cpu_name() -> str:
@@ -65,6 +72,22 @@ def need(*packages: str) -> dict[str, str]:
                 'pip install "attention-book[peers]"'
             )
     return versions
+
+
+def name_operators() -> None:
+    """Let torchvision be imported where its compiled part does not fit.
+
+    That happens beside a PyTorch of another build, such as one for the CPU.
+    """
+    try:
+        import torchvision  # noqa: F401
+    except ImportError:
+        return
+    except RuntimeError:
+        library = torch.library.Library("torchvision", "DEF")
+        for name in OPERATORS:
+            library.define(f"{name}() -> ()")
+        LIBRARIES.append(library)
 
 
 def side_by_side(

@@ -31,7 +31,13 @@ from attention_book.positions import SinusoidalPositions
 from attention_book.training import Batch, translation_loss
 from attention_book.transformer import Transformer, TransformerConfig
 from benchmarks.memory import resident
-from benchmarks.sidebyside import introduce, keep, need, side_by_side
+from benchmarks.sidebyside import (
+    introduce,
+    keep,
+    name_operators,
+    need,
+    side_by_side,
+)
 
 N_WORDS, DROPOUT, LONGEST = 8000, 0.1, 64
 Loss = Callable[[Batch], Tensor]
@@ -81,6 +87,7 @@ def book(s: Shape) -> tuple[nn.Module, Loss]:
 
 def marian(s: Shape) -> tuple[nn.Module, Loss]:
     # SDPA, which its attention_dropout of 0 lets be fused. It is post-norm.
+    name_operators()
     from transformers import MarianConfig, MarianMTModel
 
     config = MarianConfig(

@@ -26,36 +26,12 @@ from benchmarks.sidebyside import (
     device_name,
     introduce,
     keep,
+    name_operators,
     report,
     side_by_side,
 )
 
 SIZES = {"tiny": (192, 3), "small": (384, 6)}
-OPERATORS = (
-    *("nms", "qnms", "roi_align", "_roi_align_backward", "qroi_align"),
-    *("ps_roi_align", "_ps_roi_align_backward", "roi_pool"),
-    *("_roi_pool_backward", "ps_roi_pool", "_ps_roi_pool_backward"),
-    *("deform_conv2d", "_deform_conv2d_backward"),
-)
-
-
-def name_operators() -> None:
-    """Let torchvision be imported where its compiled part does not fit.
-
-    That happens beside a PyTorch of another build, such as one for the CPU.
-    """
-    try:
-        import torchvision  # noqa: F401
-    except ImportError:
-        return
-    except RuntimeError:
-        library = torch.library.Library("torchvision", "DEF")
-        for name in OPERATORS:
-            library.define(f"{name}() -> ()")
-        LIBRARIES.append(library)
-
-
-LIBRARIES: list[object] = []  # an operator lives as long as its library
 
 
 def book(size: str) -> nn.Module:
