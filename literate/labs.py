@@ -20,6 +20,7 @@ from bs4 import BeautifulSoup, Tag
 from literate.chapter import ROOT
 
 LABS = Path("docs/labs")
+FORMULA = re.compile(r"\$([^$\n]+)\$")
 Heading = tuple[int, str, str]  # level, text, id
 
 
@@ -110,6 +111,9 @@ def _part(
             return f'<figure><img alt="{next(alts)}" src="{image["src"]}"></figure>'
         printed = "".join(pre.decode_contents() for pre in part.select("pre")).strip("\n")
         return f'<div class="output no-copy highlight"><pre><code>{printed}\n</code></pre></div>'
+    for text in part.find_all(string=FORMULA):
+        if not text.find_parent(["code", "pre"]):
+            text.replace_with(*_formulas(str(text)))
     for mark in part.select(".anchor-link"):
         mark.decompose()
     for head in part.select("h1, h2, h3"):
@@ -120,6 +124,16 @@ def _part(
     for anchor in part.select("a[href$='.md'], a[href*='.md#']"):
         anchor["href"] = link(str(anchor["href"]))
     return part.decode_contents()
+
+
+def _formulas(text: str) -> Iterator[str | Tag]:
+    """The text, with each formula as the chapters' pages mark it, for KaTeX."""
+    for number, piece in enumerate(FORMULA.split(text)):
+        mark: str | Tag = piece
+        if number % 2:
+            mark = BeautifulSoup().new_tag("span", attrs={"class": "arithmatex"})
+            mark.string = rf"\({piece}\)"
+        yield mark
 
 
 def main(argv: list[str]) -> None:

@@ -123,6 +123,14 @@ def test_its_page_is_like_the_others(path: Path, edition: str) -> None:
     assert page.count('class="language-python highlight"') == len(code)
     assert page.count("<figure>") == page.count("<img alt=")
     assert page.count('href="[../chapters/') > 0
+    shown = labs.BeautifulSoup(page, "html.parser")
+    formulas = [x.decompose() for x in shown.select(".arithmatex")]
+    for code in shown.select("code, pre"):
+        code.decompose()
+    assert "$" not in shown.text
+    texts = [c.source for c in notebook.cells if tagged(c) == edition]
+    wanted = re.sub(r"`[^`]*`", "", "\n\n".join(texts)).count("$") / 2
+    assert len(formulas) == wanted
 
 
 def test_the_notebook_of_an_edition_has_one_language(notebook: Any) -> None:
