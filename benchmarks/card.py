@@ -2,7 +2,7 @@
 
 The roofline in each precision, attention by kernel and length, a training step
 of the paper's base model with its share of the roof (MFU), greedy decoding
-with and without recorded steps, and ViT-S/16. On the CPU the sizes are small;
+with and without recorded steps, ViT-S/16, and the base shape beside Marian. On the CPU the sizes are small;
 on a GPU, large. --device cpu measures the CPU beside a GPU. What is found goes
 to results/ under the device's name, as JSON.
 """
@@ -10,6 +10,7 @@ to results/ under the device's name, as JSON.
 import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from attention_book.gpu import (
     StaticDecoder,
     choose,
     computing,
+    deploy,
     measure_roof,
     seconds,
     transformer_flops,
@@ -38,8 +40,11 @@ from benchmarks.sidebyside import (
     device_name,
     introduce,
     keep,
+    report,
     side_by_side,
 )
+from benchmarks.training import BASE, LONGEST, book, marian
+from benchmarks.training import make_batch as padded
 
 N_WORDS = 37_000
 
@@ -189,6 +194,52 @@ def decoding(device: str) -> dict[str, float]:
     return found
 
 
+def beside(device: str) -> dict[str, float]:
+    """The base shape beside Hugging Face's Marian, where that is installed.
+
+    Training as in benchmarks.training, decoding as in benchmarks.decoding:
+    seconds of each, in the device's best precision.
+    """
+    engine, rows = choose(device), 128 if choose(device).records else 4
+    s = BASE._replace(batch=rows)
+    batch = Batch(*(part.to(engine.device) for part in padded(rows)))
+    steps: dict[str, Callable[[], object]] = {}
+    writers: dict[str, Callable[[], object]] = {}
+    source = batch.source.clamp(min=END + 2)  # all of one length
+    ways = {"ours": book, "Marian": marian}
+    for name in ways if find_spec("transformers") else ():
+        torch.manual_seed(0)
+        model, loss_of = ways[name](s)
+        model.to(engine.device).train()
+        steps[name] = make_step(
+            model, batch, engine, lambda _, b, __, f=loss_of: f(b)
+        )
+        there: Any = deploy(model, engine)
+        if name == "ours":
+            lengths = torch.full((rows,), LONGEST)
+            how: Any = partial(write, IncrementalDecoder(there, engine))
+            if engine.records:
+                how = StaticDecoder(there, engine).write
+            writers[name] = partial(how, source, lengths, max_words=64)
+        else:
+            writers[name] = partial(
+                there.generate,
+                input_ids=source,
+                attention_mask=torch.ones_like(source),
+                do_sample=False,
+                num_beams=1,
+                min_new_tokens=64,
+                max_new_tokens=64,
+            )
+    found = {}
+    for what, runs in {"training": steps, "decoding": writers}.items():
+        times = side_by_side(runs, 5, partial(wait, engine))
+        found |= {f"{what}, {name}": took for name, took in times.items()}
+        if times:
+            report(f"{what} of the base shape, batch {rows}", times)
+    return found
+
+
 def vision(device: str) -> dict[str, float]:
     """Images a second of ViT-S/16 at 224 by 224, forward."""
     found = {}
@@ -225,6 +276,7 @@ def main() -> None:
         "training": training(options.device, roof),
         "decoding": decoding(options.device),
         "vision": vision(options.device),
+        "beside": beside(options.device),
     }
     keep(
         device_name(engine, short=True),
