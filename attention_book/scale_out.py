@@ -1,4 +1,4 @@
-# Made from docs/chapters/23-scale-out.md (d3f9ca6937a6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/23-scale-out.md (8107bf5afa2f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import os
@@ -35,8 +35,10 @@ from attention_book.training import (
     check_origin,
     load_checkpoint,
     origin,
+    progress_of,
     read_tensors,
     save_model,
+    set_progress,
     write_tensors,
 )
 
@@ -337,26 +339,6 @@ def tensors_of(trainer: Trainer) -> Tensors:
         for kind, value in state.items():
             found[f"optimizer.{name}.{kind}"] = value
     return found
-
-
-def progress_of(trainer: Trainer) -> Tensors:
-    """What a checkpoint holds besides: losses and, for fp16, the scale."""
-    losses = torch.tensor(trainer.losses, dtype=torch.float64)
-    scaler = trainer.scaler.state_dict()
-    scale = [scaler[k] for k in ("scale", "_growth_tracker") if k in scaler]
-    found = {"losses": losses}
-    if scale:
-        found["scale"] = torch.tensor(scale, dtype=torch.float64)
-    return found
-
-
-def set_progress(trainer: Trainer, found: Tensors) -> None:
-    """Bring the trainer to this step."""
-    trainer.losses = found["losses"].tolist()
-    if "scale" in found:
-        scaler, (scale, steps) = trainer.scaler, found["scale"].tolist()
-        new = {"scale": scale, "_growth_tracker": int(steps)}
-        scaler.load_state_dict(scaler.state_dict() | new)
 
 
 def shards_of(out: Path) -> Path:

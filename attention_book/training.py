@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (81096da45d76). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (b827457dd5d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import math
@@ -538,6 +538,26 @@ def origin(trainer: Trainer) -> Notes:
     }
 
 
+def progress_of(trainer: Trainer) -> Tensors:
+    """What a checkpoint holds besides: losses and, for fp16, the scale."""
+    losses = torch.tensor(trainer.losses, dtype=torch.float64)
+    scaler = trainer.scaler.state_dict()
+    scale = [scaler[k] for k in ("scale", "_growth_tracker") if k in scaler]
+    found = {"losses": losses}
+    if scale:
+        found["scale"] = torch.tensor(scale, dtype=torch.float64)
+    return found
+
+
+def set_progress(trainer: Trainer, found: Tensors) -> None:
+    """Bring the trainer to this step."""
+    trainer.losses = found["losses"].tolist()
+    if "scale" in found:
+        scaler, (scale, steps) = trainer.scaler, found["scale"].tolist()
+        new = {"scale": scale, "_growth_tracker": int(steps)}
+        scaler.load_state_dict(scaler.state_dict() | new)
+
+
 def save_checkpoint(
     path: str | Path, trainer: Trainer, source: Tokens, target: Tokens
 ) -> None:
@@ -549,11 +569,7 @@ def save_checkpoint(
         for i, kinds in state.items()
         for kind, value in kinds.items()
     }
-    tensors["losses"] = torch.tensor(trainer.losses, dtype=torch.float64)
-    if scale := trainer.scaler.state_dict():
-        state = scale["scale"], scale["_growth_tracker"]
-        tensors["scale"] = torch.tensor(state, dtype=torch.float64)
-    more = tensors, origin(trainer)
+    more = tensors | progress_of(trainer), origin(trainer)
     save_model(path, trainer.model, source, target, more=more)
 
 
@@ -590,8 +606,4 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
     }
     groups = trainer.optimizer.state_dict()["param_groups"]
     trainer.optimizer.load_state_dict({"state": state, "param_groups": groups})
-    trainer.losses = tensors["losses"].tolist()
-    if "scale" in tensors:
-        scaler, (scale, steps) = trainer.scaler, tensors["scale"].tolist()
-        old = {"scale": scale, "_growth_tracker": int(steps)}
-        scaler.load_state_dict(scaler.state_dict() | old)
+    set_progress(trainer, tensors)

@@ -13,12 +13,13 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import attention_book
 from attention_book import gpu
-from attention_book.corpus import pad
+from attention_book.corpus import PAD, pad
 from attention_book.gpu import (
     ON_CPU,
     Engine,
     Roof,
     StaticDecoder,
+    StaticWriting,
     Work,
     attention_work,
     choose,
@@ -269,6 +270,21 @@ def test_rooms_are_rounded_up_and_kept() -> None:
     assert sorted(decoder.rooms) == [(8, 32, 16), (8, 32, 32)]
     with pytest.raises(ValueError, match="lengths must be 1 to"):
         decoder.write(source, lengths * 0, max_words=3)
+
+
+@torch.inference_mode()
+def test_rows_that_have_ended_write_padding_alone() -> None:
+    writing = StaticWriting(a_transformer(norm="pre").eval(), 4, 16, 16)
+    source, lengths = pad([source[:9] for source, _ in some_examples(3)])
+    writing.begin(source, lengths)
+    assert writing.going.tolist() == [True, True, True, False]
+    writing.going[1] = False
+    for _ in range(3):
+        writing.step()
+    assert writing.words[1, 1:4].tolist() == [PAD] * 3
+    assert writing.words[3, 1:4].tolist() == [PAD] * 3
+    assert PAD not in writing.words[0, 1:4].tolist()
+    assert not writing.going[[1, 3]].any()
 
 
 def test_writing_twice_does_not_depend_on_what_was_there() -> None:

@@ -429,6 +429,7 @@ def test_it_stops_before_numbers_are_ruined(
         (RECIPE, {"dropout": 0.2}),
         (replace(RECIPE, accumulate=2, schedule="paper"), {"dropout": 0.2}),
         (replace(RECIPE, precision="bf16"), {"norm": "pre"}),
+        (replace(RECIPE, precision="fp16"), {"norm": "pre"}),
         (
             replace(RECIPE, smoothing=0.1),
             {"shared": True, "n_source": 11, "positions": "learned"},
@@ -451,6 +452,7 @@ def test_going_on_is_exact(
                 parameter.add_(1)
         load_checkpoint(path, second)
         assert_same(second, first)
+        assert second.scaler.state_dict() == first.scaler.state_dict()
         assert_same(steps(second, n - cut), whole)
 
 
