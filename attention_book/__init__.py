@@ -1,10 +1,11 @@
-# Made from docs/chapters/00-preface.md (f65829a36521). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (392d0127e7e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
-from attention_book.compared import ConvolutionAsAttention
-from attention_book.corpus import Subwords, Vocabulary
+from attention_book.caches import KeyValueCache
+from attention_book.checkpoints import load_model, save_model
+from attention_book.convolution import ConvolutionAsAttention
+from attention_book.corpus import WordTokenizer
 from attention_book.decoder import Decoder, DecoderLayer
-from attention_book.decoding import Translator
 from attention_book.encoder import (
     Encoder,
     EncoderLayer,
@@ -13,23 +14,21 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.gpu import choose
-from attention_book.multi_head import (
-    KeyValueCache,
-    MultiHeadAttention,
-    attention_weights,
-)
+from attention_book.fast_decoding import Translator
+from attention_book.images import Classifier, load_vit
+from attention_book.multi_head import MultiHeadAttention, attention_weights
 from attention_book.non_autoregressive import MaskedTransformer, mask_predict
 from attention_book.pooling import GaussianPooling
 from attention_book.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
-    Rotary,
     RotaryAttention,
+    RotaryEmbedding,
     SinusoidalPositions,
 )
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
+from attention_book.runtime import get_compute_config
 from attention_book.scoring import (
     AdditiveAttention,
     causal_mask,
@@ -38,9 +37,10 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.training import Recipe, Trainer, load_model, save_model
+from attention_book.texts import BPETokenizer
+from attention_book.training import Trainer, TrainingConfig
 from attention_book.transformer import Transformer, TransformerConfig
-from attention_book.vit import Classifier, ViT, ViTConfig, load_vit
+from attention_book.vit import ViT, ViTConfig
 
 __version__ = "0.1.0"
 
@@ -64,12 +64,12 @@ __all__ = [
     "MultiHeadAttention",
     "PostNorm",
     "PreNorm",
-    "Recipe",
-    "Rotary",
+    "TrainingConfig",
+    "RotaryEmbedding",
     "RotaryAttention",
     "Seq2Seq",
     "SinusoidalPositions",
-    "Subwords",
+    "BPETokenizer",
     "SwiGLU",
     "Trainer",
     "Transformer",
@@ -77,10 +77,10 @@ __all__ = [
     "Translator",
     "ViT",
     "ViTConfig",
-    "Vocabulary",
+    "WordTokenizer",
     "attention_weights",
     "causal_mask",
-    "choose",
+    "get_compute_config",
     "fused_attention",
     "load_model",
     "load_vit",

@@ -1,29 +1,27 @@
-# Made from docs/chapters/09-decoder.md (c43c9a0e3f7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/09-decoder.md (82cabc325d30). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
-from typing import cast
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attention_book.caches import KeyValue, KeyValueCache
 from attention_book.encoder import PostNorm
-from attention_book.multi_head import (
-    KeyValue,
-    KeyValueCache,
-    Mask,
-    MultiHeadAttention,
-)
+from attention_book.multi_head import MultiHeadAttention
+from attention_book.padding import Mask
+
+__all__ = ["Decoder", "DecoderLayer", "teacher_forcing_pair"]
 
 
-def shift(
-    target: Int[Tensor, "*batch words"],
-) -> tuple[Int[Tensor, "*batch words-1"], Int[Tensor, "*batch words-1"]]:
-    """Cut translations into what the decoder reads and what it shall write.
+def teacher_forcing_pair(
+    target: Int[Tensor, "*batch length"],
+) -> tuple[Int[Tensor, "*batch length-1"], Int[Tensor, "*batch length-1"]]:
+    """Return the decoder's input and its labels, one position later.
 
     Args:
-        target: Translations with both ends, `<start>` and `<end>`.
+        target: Translations that begin with `<bos>` and end with `<eos>`.
 
     Returns:
-        All words but the last, and all words but the first.
+        All tokens but the last, and all tokens but the first.
 
     Source: Vaswani et al. (2017), §3.1, "offset by one position".
     """
@@ -34,46 +32,50 @@ class DecoderLayer(nn.Module):
     """Causal self-attention, cross-attention, feed-forward network.
 
     Args:
-        attention: How the words written so far look at each other.
-        cross: How they look at the source.
-        feed_forward: What each word makes of itself.
-        around: What goes around each of the three: PostNorm or PreNorm.
+        self_attention: Among the target tokens so far.
+        cross_attention: From the target tokens to the source.
+        feed_forward: The third sublayer.
+        residuals: The residual connection around each: PostNorm or PreNorm.
 
     Source: Vaswani et al. (2017), §3.1, §3.2.3 and figure 1, right.
     """
 
     def __init__(
         self,
-        attention: MultiHeadAttention,
-        cross: MultiHeadAttention,
+        self_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
         feed_forward: nn.Module,
-        around: tuple[PostNorm, PostNorm, PostNorm],
+        residuals: tuple[PostNorm, PostNorm, PostNorm],
     ) -> None:
         super().__init__()
-        self.attention, self.cross = attention, cross
-        self.feed_forward, self.around = feed_forward, nn.ModuleList(around)
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feed_forward = feed_forward
+        self.residuals = nn.ModuleList(residuals)
 
     def forward(
         self,
-        x: Float[Tensor, "*batch words d_model"],
+        x: Float[Tensor, "*batch length d_model"],
         memory: Float[Tensor, "*batch source d_model"] | KeyValue,
         memory_mask: Mask = None,
         cache: KeyValueCache | None = None,
         *,
         mask: Mask = None,
         is_causal: bool = True,
-    ) -> Float[Tensor, "*batch words d_model"]:
-        """Return the words in the context of the past and of the source.
+    ) -> Float[Tensor, "*batch length d_model"]:
+        """Return the target tokens in the context of the past and the source.
 
-        memory is the encoder's output, or keys and values made of it; both
-        masks, of the source and among the words, are as attention takes them.
+        memory is the encoder's output, or the keys and values made of it;
+        both masks, of the source and of the target, are as attention takes
+        them.
         """
-        exchange, look, think = self.around
+        around_self, around_cross, around_feed_forward = self.residuals
         options = {"mask": mask, "is_causal": is_causal, "cache": cache}
-        x = exchange(x, lambda y: self.attention(y, **options))
-        x = look(x, lambda y: self.cross(y, memory, memory_mask))
-        output: Tensor = think(x, self.feed_forward)
-        return output
+        x = around_self(x, lambda y: self.self_attention(y, **options))
+        x = around_cross(
+            x, lambda y: self.cross_attention(y, memory, memory_mask)
+        )
+        return around_feed_forward(x, self.feed_forward)
 
 
 class Decoder(nn.Module):
@@ -81,43 +83,53 @@ class Decoder(nn.Module):
 
     Args:
         layers: From the first to the last.
-        norm: Goes over the result: LayerNorm for pre-norm, else nothing.
+        norm: The final normalisation: LayerNorm for pre-norm, else nothing.
     """
+
+    layers: Iterable[DecoderLayer]  # a ModuleList, which mypy can't look into
 
     def __init__(
         self, layers: Iterable[DecoderLayer], norm: nn.Module | None = None
     ) -> None:
         super().__init__()
-        self.layers, self.norm = nn.ModuleList(layers), norm or nn.Identity()
+        self.layers = nn.ModuleList(layers)  # type: ignore[assignment]
+        self.norm = norm or nn.Identity()
 
-    def remember(self, memory: Tensor) -> list[KeyValue]:
-        """Make each layer's keys and values of the source, once."""
-        crosses = [cast(DecoderLayer, layer).cross for layer in self.layers]
-        return [cross.keys_and_values(memory) for cross in crosses]
+    def project_memory(self, memory: Tensor) -> list[KeyValue]:
+        """Return each layer's keys and values of the source, made once."""
+        return [
+            layer.cross_attention.keys_and_values(memory)
+            for layer in self.layers
+        ]
 
     def forward(
         self,
-        x: Float[Tensor, "*batch words d_model"],
+        x: Float[Tensor, "*batch length d_model"],
         memory: Float[Tensor, "*batch source d_model"] | Sequence[KeyValue],
         memory_mask: Mask = None,
         caches: Sequence[KeyValueCache | None] | None = None,
         *,
         mask: Mask = None,
         is_causal: bool = True,
-    ) -> Float[Tensor, "*batch words d_model"]:
-        """Return the words in the context of the past and of the source.
+    ) -> Float[Tensor, "*batch length d_model"]:
+        """Return the target tokens in the context of the past and the source.
 
-        As in DecoderLayer; memory may be what remember made of it.
+        As in DecoderLayer; memory may be what project_memory returned.
+
+        Raises:
+            ValueError: Not one memory and one cache for each layer.
         """
-        n = len(self.layers)
-        sources = [memory] * n if isinstance(memory, Tensor) else memory
+        layers = list(self.layers)
+        n = len(layers)
+        memories = [memory] * n if isinstance(memory, Tensor) else memory
         caches = [None] * n if caches is None else caches
-        if not n == len(sources) == len(caches):
+        if not n == len(memories) == len(caches):
             raise ValueError(
                 f"memory and caches must have one for each of {n} layers, "
-                f"got {len(sources)} and {len(caches)}"
+                f"got {len(memories)} and {len(caches)}"
             )
-        options = {"mask": mask, "is_causal": is_causal}
-        for i, layer in enumerate(self.layers):
-            x = layer(x, sources[i], memory_mask, caches[i], **options)
-        return cast(Tensor, self.norm(x))
+        for layer, kv, cache in zip(layers, memories, caches, strict=True):
+            x = layer(
+                x, kv, memory_mask, cache, mask=mask, is_causal=is_causal
+            )
+        return self.norm(x)

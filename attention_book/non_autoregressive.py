@@ -1,5 +1,6 @@
-# Made from docs/chapters/14-non-autoregressive.md (99e813386e51). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/14-non-autoregressive.md (7a8d4a0c6e8e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -7,50 +8,66 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.corpus import END, PAD, START
-from attention_book.multi_head import Packed, Packing
+from attention_book.corpus.special_tokens import BOS, EOS, PAD
+from attention_book.losses import chunked_cross_entropy
+from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.scoring import padding_mask
-from attention_book.training import Batch, cross_entropy
+from attention_book.training.loading import Batch
 from attention_book.transformer import Transformer, TransformerConfig
 
 
+@dataclass(frozen=True, kw_only=True)
+class MaskedTransformerConfig(TransformerConfig):
+    """A TransformerConfig, and the longest translation.
+
+    Attributes:
+        target_vocab_size: One more than the vocabulary has: the last id is
+            that of <mask>.
+        max_target_length: The longest translation, in tokens.
+    """
+
+    max_target_length: int = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_target_length < 1:
+            raise ValueError(
+                "max_target_length must be positive, "
+                f"got {self.max_target_length}"
+            )
+
+
 class MaskedTransformer(Transformer):
-    """A Transformer that fills in blanks of a translation.
+    """A Transformer that fills in masked tokens of a translation.
 
-    Args:
-        config: Its n_target is one more than the vocabulary has: the last
-            number is that of <mask>.
-        max_length: The longest translation that it can write, in words.
-
-    Source: Ghazvininejad et al. (2019), §2. They guess the length from a
-        word <length> in the source; here it is a sum over the words of the
+    Source: Ghazvininejad et al. (2019), §2. They predict the length from a
+        token <length> in the source; here it is a sum over the tokens of the
         source, after the fertilities of Gu et al. (2018), §3.
     """
 
-    def __init__(
-        self, config: TransformerConfig, max_length: int = 64
-    ) -> None:
-        if max_length < 1:
-            raise ValueError(f"max_length must be positive, got {max_length}")
+    def __init__(self, config: MaskedTransformerConfig) -> None:
         super().__init__(config)
-        self.mask_word, self.max_length = config.n_target - 1, max_length
+        self.mask_id = config.target_vocab_size - 1
+        self.max_target_length = config.max_target_length
         self.fertility = nn.Linear(config.d_model, 1)
-        nn.init.ones_(self.fertility.bias)  # at first, a word for a word
+        nn.init.ones_(self.fertility.bias)  # at first, a token for a token
 
     def score_lengths(
         self,
         memory: Float[Tensor, "batch source d_model"],
         mask: Bool[Tensor, "batch 1 1 source"],
-    ) -> Float[Tensor, "batch max_length"]:
+    ) -> Float[Tensor, "batch max_target_length"]:
         """Score the lengths 1, 2, … of the translations of what was read."""
         each: Tensor = self.fertility(memory)[..., 0] * mask[:, 0, 0]
-        lengths = torch.arange(1, self.max_length + 1, device=memory.device)
+        lengths = torch.arange(
+            1, self.max_target_length + 1, device=memory.device
+        )
         return -2 * (lengths - each.sum(1, keepdim=True)).square()
 
 
 def lowest(
-    scores: Float[Tensor, "rows words"], n: Int[Tensor, " rows"]
-) -> Bool[Tensor, "rows words"]:
+    scores: Float[Tensor, "rows length"], n: Int[Tensor, " rows"]
+) -> Bool[Tensor, "rows length"]:
     """Pick the n[i] lowest scores of row i; of equals, the first."""
     ranks = scores.argsort(dim=1, stable=True).argsort(dim=1)
     return ranks < n[:, None]
@@ -67,7 +84,8 @@ def hide(
 
     Source: Ghazvininejad et al. (2019), §2.2.
     """
-    rows, device = len(lengths), lengths.device
+    rows = len(lengths)
+    device = lengths.device
     n = torch.rand(rows, generator=generator, device=device) * lengths
     chance = torch.rand(rows, n_words, generator=generator, device=device)
     real = padding_mask(lengths, n_words)[:, 0, 0]
@@ -87,25 +105,31 @@ def masked_loss(
 
     Source: Ghazvininejad et al. (2019), §2.2 and §2.3.
     """
-    words, lengths = batch.target[:, 1:], batch.target_lengths - 2
-    check_lengths("translations", lengths, model.max_length)
-    source = batch.reading
-    target = Packing(lengths, words.shape[1])  # without <end>
+    words = batch.target[:, 1:]
+    lengths = batch.target_lengths - 2
+    check_lengths("translations", lengths, model.max_target_length)
+    source = batch.source_layout
+    target = PaddingLayout(lengths, words.shape[1])  # without <eos>
     hidden = hide(lengths, words.shape[1], generator)
-    memory = source.pack(model.source(batch.source))
-    memory = model.encoder(memory, Packed(source, source))
+    memory = source.unpad(model.source_embedding(batch.source))
+    memory = model.encoder(memory, PackedMask(source, source))
     x = model.decoder(
-        target.pack(model.target(words.masked_fill(hidden, model.mask_word))),
+        target.unpad(
+            model.target_embedding(words.masked_fill(hidden, model.mask_id))
+        ),
         memory,
-        Packed(target, source),
-        mask=Packed(target, target),
+        PackedMask(target, source),
+        mask=PackedMask(target, target),
         is_causal=False,
     )
-    asked = target.pack(hidden)
-    weight, right = model.target.words.weight, target.pack(words)[asked]
-    scores = model.score_lengths(source.unpack(memory), source.mask)
+    asked = target.unpad(hidden)
+    weight = model.target_embedding.tokens.weight
+    right = target.unpad(words)[asked]
+    scores = model.score_lengths(source.pad(memory), source.mask)
     guess = F.cross_entropy(scores, lengths - 1)
-    return cross_entropy(x[asked], weight, right, smoothing) + 0.1 * guess
+    return (
+        chunked_cross_entropy(x[asked], weight, right, smoothing) + 0.1 * guess
+    )
 
 
 def check_lengths(name: str, lengths: Tensor, most: int) -> None:
@@ -119,9 +143,9 @@ def check_lengths(name: str, lengths: Tensor, most: int) -> None:
 class Draft(NamedTuple):
     """What the translations look like after a pass."""
 
-    words: Int[Tensor, "rows words"]
-    sure: Float[Tensor, "rows words"]  # log-probabilities; 0 for padding
-    hidden: Bool[Tensor, "rows words"]  # what this pass filled in
+    words: Int[Tensor, "rows length"]
+    sure: Float[Tensor, "rows length"]  # log-probabilities; 0 for padding
+    hidden: Bool[Tensor, "rows length"]  # what this pass filled in
 
 
 @torch.no_grad()
@@ -138,20 +162,22 @@ def refine(
     """
     if passes < 1:
         raise ValueError(f"passes must be positive, got {passes}")
-    check_lengths("translations", lengths, model.max_length)
+    check_lengths("translations", lengths, model.max_target_length)
     among = padding_mask(lengths, int(lengths.max()))
-    real, never = among[:, 0, 0], [PAD, START, END, model.mask_word]
-    words = torch.where(real, model.mask_word, PAD)
+    real = among[:, 0, 0]
+    never = [PAD, BOS, EOS, model.mask_id]
+    words = torch.where(real, model.mask_id, PAD)
     sure = memory.new_zeros(words.shape)
-    sources = model.decoder.remember(memory)
+    sources = model.decoder.project_memory(memory)
     for t in range(passes):
         n_hidden = lengths * (passes - t) // passes
         hidden = lowest(sure.masked_fill(~real, torch.inf), n_hidden)
-        x = model.target(words.masked_fill(hidden, model.mask_word))
+        x = model.target_embedding(words.masked_fill(hidden, model.mask_id))
         x = model.decoder(x, sources, mask, mask=among, is_causal=False)
-        scores = F.linear(x[hidden], model.target.words.weight)
+        scores = F.linear(x[hidden], model.target_embedding.tokens.weight)
         scores[:, never] = -torch.inf
-        words, sure = words.clone(), sure.clone()
+        words = words.clone()
+        sure = sure.clone()
         sure[hidden], words[hidden] = scores.log_softmax(-1).max(-1)
         yield Draft(words, sure, hidden)
 
@@ -175,14 +201,14 @@ def mask_predict(
         n_lengths: How many lengths are tried, of which the best one counts.
 
     Returns:
-        The words of each translation, without <end>.
+        The words of each translation, without <eos>.
 
     Source: Ghazvininejad et al. (2019), §3; §3.3 leaves out how likely the
         length is when translations are compared.
     """
-    if not 1 <= n_lengths <= model.max_length:
+    if not 1 <= n_lengths <= model.max_target_length:
         raise ValueError(
-            f"n_lengths must be from 1 to {model.max_length}, got {n_lengths}"
+            f"n_lengths must be from 1 to {model.max_target_length}, got {n_lengths}"
         )
     check_lengths("sources", lengths, source.shape[1])
     memory, mask = model.encode(source, lengths)

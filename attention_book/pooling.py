@@ -1,9 +1,9 @@
-# Made from docs/chapters/01-pooling.md (4f32818d425f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/01-pooling.md (bba5cba09cd7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.scoring import check_inputs, check_width
+from attention_book.checks import check_inputs, check_width
 
 
 def gaussian_pooling(

@@ -1,4 +1,4 @@
-# Made from docs/chapters/06-positions.md (daf77a7b0055). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/06-positions.md (079a4524f6db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -6,47 +6,44 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.multi_head import KeyValue, MultiHeadAttention, Place
-from attention_book.scoring import (
-    causal_mask,
+from attention_book.caches import KeyValue, Position
+from attention_book.checks import (
+    check_even,
     check_inputs,
     check_mask,
-    check_width,
+    check_vectors,
+    is_readable,
 )
+from attention_book.multi_head import MultiHeadAttention
+from attention_book.scoring import causal_mask
+
+__all__ = [
+    "ALiBi",
+    "ALiBiAttention",
+    "LearnedPositions",
+    "RotaryAttention",
+    "RotaryEmbedding",
+    "SinusoidalPositions",
+    "position_angles",
+]
 
 
-def check_even(name: str, width: int) -> None:
-    """Raise ValueError unless the width is a whole number of pairs."""
-    if width < 2 or width % 2:
-        raise ValueError(f"{name} must be even and positive, got {width}")
-
-
-def check_words(x: Tensor, width: int) -> None:
-    """Raise ValueError unless x holds words, as vectors of that width."""
-    check_width("x", x, width)
-    if x.ndim < 2 or not x.is_floating_point():
-        raise ValueError(
-            f"x must be a floating-point tensor (..., words, {width}), "
-            f"got {x.dtype} of shape {tuple(x.shape)}"
-        )
-
-
-def clock_angles(
-    x: Float[Tensor, "*batch words width"], start: Place, base: float
-) -> Float[Tensor, "words clocks"]:
-    """How far each clock has turned at the position of each word of x.
+def position_angles(
+    x: Float[Tensor, "*batch length width"], offset: Position, base: float
+) -> Float[Tensor, "length clocks"]:
+    """How far each clock has turned at the position of each token of x.
 
     Clock i turns by base^(-2i/width) radians a step. Always in fp32: half
     precision can't tell 2,049 from 2,048.
     """
-    words, width = x.shape[-2:]
+    length, width = x.shape[-2:]
     clocks = torch.arange(0, width, 2, device=x.device).float()
-    positions = torch.arange(words, device=x.device) + start
+    positions = torch.arange(length, device=x.device) + offset
     return positions[:, None] * base ** (-clocks / width)
 
 
 class SinusoidalPositions(nn.Module):
-    """Add sines and cosines of the position to the word vectors.
+    """Add sines and cosines of the position to the token vectors.
 
     Args:
         d_model: Width of the vectors; even.
@@ -60,11 +57,11 @@ class SinusoidalPositions(nn.Module):
         self.d_model = d_model
 
     def forward(
-        self, x: Float[Tensor, "*batch words d_model"], start: Place = 0
-    ) -> Float[Tensor, "*batch words d_model"]:
-        """Return x plus the encoding; its first word stands at start."""
-        check_words(x, self.d_model)
-        angles = clock_angles(x, start, 10_000.0)
+        self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
+    ) -> Float[Tensor, "*batch length d_model"]:
+        """Return x plus the encoding; its first token stands at position offset."""
+        check_vectors(x, self.d_model)
+        angles = position_angles(x, offset, 10_000.0)
         pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)
         return x + pairs.flatten(-2).to(x.dtype)
 
@@ -85,26 +82,27 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(0.02 * torch.randn(n_positions, d_model))
 
     def forward(
-        self, x: Float[Tensor, "*batch words d_model"], start: Place = 0
-    ) -> Float[Tensor, "*batch words d_model"]:
-        """Return x plus the vectors; its first word stands at start.
+        self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
+    ) -> Float[Tensor, "*batch length d_model"]:
+        """Return x plus the vectors; its first token stands at position offset.
 
         Raises:
-            ValueError: A word stands outside the table.
+            ValueError: A token stands outside the table.
         """
         n_positions, d_model = self.table.shape
-        check_words(x, d_model)
-        words = x.shape[-2]
-        if isinstance(start, int) and not 0 <= start <= n_positions - words:
+        check_vectors(x, d_model)
+        length = x.shape[-2]
+        readable = isinstance(offset, int) or is_readable(offset)
+        if readable and not 0 <= offset <= n_positions - length:
             raise ValueError(
                 f"positions must be from 0 to {n_positions - 1}, "
-                f"got {start} to {start + words - 1}"
+                f"got {int(offset)} to {int(offset) + length - 1}"
             )
-        places = torch.arange(words, device=x.device) + start
-        return x + self.table.index_select(0, places)
+        positions = torch.arange(length, device=x.device) + offset
+        return x + self.table.index_select(0, positions)
 
 
-class Rotary(nn.Module):
+class RotaryEmbedding(nn.Module):
     """Turn each pair of features by an angle that grows with the position.
 
     Features 2i and 2i + 1 are a pair, as in the paper. Some libraries pair
@@ -120,42 +118,46 @@ class Rotary(nn.Module):
     def __init__(self, d_k: int, base: float = 10_000.0) -> None:
         super().__init__()
         check_even("d_k", d_k)
-        self.d_k, self.base = d_k, base
+        self.d_k = d_k
+        self.base = base
 
     def forward(
-        self, x: Float[Tensor, "*batch words d_k"], start: Place = 0
-    ) -> Float[Tensor, "*batch words d_k"]:
-        """Return x turned; its first row stands at position start.
+        self, x: Float[Tensor, "*batch length d_k"], offset: Position = 0
+    ) -> Float[Tensor, "*batch length d_k"]:
+        """Return x rotated; its first row stands at position offset.
 
         Half precision is rounded once, at the end.
         """
-        check_words(x, self.d_k)
-        angles = clock_angles(x, start, self.base)
-        cos, sin = angles.cos(), angles.sin()
-        even, odd = x[..., 0::2], x[..., 1::2]
-        turned = [even * cos - odd * sin, even * sin + odd * cos]
-        return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
+        check_vectors(x, self.d_k)
+        angles = position_angles(x, offset, self.base)
+        cos = angles.cos()
+        sin = angles.sin()
+        even = x[..., 0::2]
+        odd = x[..., 1::2]
+        rotated = [even * cos - odd * sin, even * sin + odd * cos]
+        return torch.stack(rotated, dim=-1).flatten(-2).to(x.dtype)
 
 
 class RotaryAttention(MultiHeadAttention):
-    """Multi-head self-attention whose queries and keys are turned.
+    """Multi-head self-attention whose queries and keys are rotated.
 
     Takes the arguments of MultiHeadAttention.
     """
 
     def __init__(self, d_model: int, n_heads: int, **options: Any) -> None:
         super().__init__(d_model, n_heads, **options)
-        self.rotary = Rotary(self.d_k)
+        self.rotary = RotaryEmbedding(self.d_k)
 
-    def queries(self, x: Tensor, start: Place = 0) -> Tensor:
-        """Queries of all heads, turned; start is the place of the first."""
-        turned: Tensor = self.rotary(super().queries(x, start), start)
-        return turned
+    def queries(self, x: Tensor, offset: Position = 0) -> Tensor:
+        """Queries of all heads, rotated; offset is the position of the first."""
+        return self.rotary(super().queries(x, offset), offset)
 
-    def keys_and_values(self, memory: Tensor, start: Place = 0) -> KeyValue:
-        """Keys, turned, and values of all heads; start as in queries."""
-        key, value = super().keys_and_values(memory, start)
-        return KeyValue(self.rotary(key, start), value)
+    def keys_and_values(
+        self, memory: Tensor, offset: Position = 0
+    ) -> KeyValue:
+        """Keys, rotated, and values of all heads; offset as in queries."""
+        key, value = super().keys_and_values(memory, offset)
+        return KeyValue(self.rotary(key, offset), value)
 
 
 class ALiBi(nn.Module):
@@ -165,7 +167,7 @@ class ALiBi(nn.Module):
         n_heads: Number of heads. Head h of n has the slope 2^(-8h/n), for
             any n; the paper's code has another rule unless n is a power of 2.
 
-    Source: Press et al. (2022), §3, where nobody looks ahead; here words
+    Source: Press et al. (2022), §3, where nobody looks ahead; here tokens
     ahead count by their distance too.
     """
 
@@ -197,20 +199,21 @@ class ALiBiAttention(MultiHeadAttention):
         self.alibi = ALiBi(n_heads)
 
     def attend(
-        self, q: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
+        self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
     ) -> Tensor:
         """Attend with every head; the values may have any width."""
-        check_inputs(q, *kv, grouped=True)
-        queries, keys = q.shape[-2], kv.key.shape[-2]
+        grouped = self.n_heads != self.n_kv_heads
+        check_inputs(query, *kv, enable_gqa=grouped)
+        queries = query.shape[-2]
+        keys = kv.key.shape[-2]
         bias = self.alibi(queries, keys)
         if mask is not None:
-            check_mask(mask, (*q.shape[:-1], keys))
+            check_mask(mask, (*query.shape[:-1], keys))
             bias = bias.masked_fill(~mask, -torch.inf)
         if is_causal:
-            causal = causal_mask(queries, keys, device=q.device)
+            causal = causal_mask(queries, keys, device=query.device)
             bias = bias.masked_fill(~causal, -torch.inf)
         rate = self.dropout if self.training else 0.0
-        grouped = self.n_heads != self.n_kv_heads
         return F.scaled_dot_product_attention(
-            q, *kv, attn_mask=bias, dropout_p=rate, enable_gqa=grouped
+            query, *kv, attn_mask=bias, dropout_p=rate, enable_gqa=grouped
         )

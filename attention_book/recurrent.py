@@ -1,4 +1,4 @@
-# Made from docs/chapters/04-recurrent.md (2d6066faaab4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/04-recurrent.md (cce7b692deb4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -32,17 +32,17 @@ class RecurrentEncoder(nn.Module):
     """Read a sentence from both ends with two GRUs.
 
     Args:
-        n_words: Size of the vocabulary.
+        vocab_size: Size of the vocabulary.
         d_model: Width of embeddings and states; even, half for each end.
 
     Source: Bahdanau et al. (2015), §3.2; the code of the whole is added.
     """
 
-    def __init__(self, *, n_words: int, d_model: int) -> None:
+    def __init__(self, *, vocab_size: int, d_model: int) -> None:
         super().__init__()
         if d_model % 2:
             raise ValueError(f"d_model must be even, got {d_model}")
-        self.embed = nn.Embedding(n_words, d_model)
+        self.embed = nn.Embedding(vocab_size, d_model)
         self.gru = nn.GRU(
             d_model, d_model // 2, batch_first=True, bidirectional=True
         )
@@ -74,20 +74,29 @@ class Seq2Seq(nn.Module):
     """A GRU encoder–decoder: each target word sees the same code C.
 
     Args:
-        n_source: Size of the source vocabulary.
-        n_target: Size of the target vocabulary.
+        source_vocab_size: Size of the source vocabulary.
+        target_vocab_size: Size of the target vocabulary.
         d_model: Width of embeddings and states; even.
 
     Source: Cho et al. (2014), §2.2. Departures: it reads from both ends;
         C starts the GRU and joins its output, but not its every step.
     """
 
-    def __init__(self, *, n_source: int, n_target: int, d_model: int) -> None:
+    def __init__(
+        self, *, source_vocab_size: int, target_vocab_size: int, d_model: int
+    ) -> None:
         super().__init__()
-        self.encoder = RecurrentEncoder(n_words=n_source, d_model=d_model)
-        self.embed = nn.Embedding(n_target, d_model)
+        self.config = {
+            "source_vocab_size": source_vocab_size,
+            "target_vocab_size": target_vocab_size,
+            "d_model": d_model,
+        }
+        self.encoder = RecurrentEncoder(
+            vocab_size=source_vocab_size, d_model=d_model
+        )
+        self.embed = nn.Embedding(target_vocab_size, d_model)
         self.decoder = nn.GRU(d_model, d_model, batch_first=True)
-        self.output = nn.Linear(2 * d_model, n_target)
+        self.output = nn.Linear(2 * d_model, target_vocab_size)
 
     def look(
         self, states: Float[Tensor, "batch target d_model"], memory: Memory
@@ -100,7 +109,7 @@ class Seq2Seq(nn.Module):
         target: Int[Tensor, "batch target"],
         state: Float[Tensor, "1 batch d_model"],
         memory: Memory,
-    ) -> tuple[Float[Tensor, "batch target n_target"], Tensor, Tensor | None]:
+    ) -> tuple[Float[Tensor, "batch target vocab"], Tensor, Tensor | None]:
         """Read some target words: logits of the next, new state, weights."""
         states, state = self.decoder(self.embed(target), state)
         code, weights = self.look(states, memory)
@@ -111,7 +120,7 @@ class Seq2Seq(nn.Module):
         source: Int[Tensor, "batch source"],
         lengths: Int[Tensor, " batch"],
         target: Int[Tensor, "batch target"],
-    ) -> Float[Tensor, "batch target n_target"]:
+    ) -> Float[Tensor, "batch target vocab"]:
         """Return the logits of the word after each word of the target."""
         memory = self.encoder(source, lengths)
         return self.write(target, memory.code[None], memory)[0]
@@ -121,16 +130,22 @@ class AttentiveSeq2Seq(Seq2Seq):
     """A GRU encoder–decoder: target word i sees its own code C_i.
 
     Args:
-        n_source: Size of the source vocabulary.
-        n_target: Size of the target vocabulary.
+        source_vocab_size: Size of the source vocabulary.
+        target_vocab_size: Size of the target vocabulary.
         d_model: Width of embeddings, states and scoring network; even.
 
     Source: Bahdanau et al. (2015), §3.1, eq. 5 and 6, after the GRU as in
         Luong et al. (2015), §3, without the tanh of their eq. 5.
     """
 
-    def __init__(self, *, n_source: int, n_target: int, d_model: int) -> None:
-        super().__init__(n_source=n_source, n_target=n_target, d_model=d_model)
+    def __init__(
+        self, *, source_vocab_size: int, target_vocab_size: int, d_model: int
+    ) -> None:
+        super().__init__(
+            source_vocab_size=source_vocab_size,
+            target_vocab_size=target_vocab_size,
+            d_model=d_model,
+        )
         self.attention = AdditiveAttention(
             d_query=d_model, d_key=d_model, d_attn=d_model
         )
@@ -139,20 +154,21 @@ class AttentiveSeq2Seq(Seq2Seq):
         self, states: Float[Tensor, "batch target d_model"], memory: Memory
     ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
         """Return a code for each state, and where each looked."""
-        source, mask = memory.states, memory.mask
+        source = memory.states
+        mask = memory.mask
         code, weights = self.attention(states, source, source, mask)
         return code, weights
 
 
 @torch.no_grad()
-def translate_greedily(
+def greedy_decode(
     model: Seq2Seq,
     source: Int[Tensor, "batch source"],
     lengths: Int[Tensor, " batch"],
     *,
     start: int,
     end: int,
-    max_words: int,
+    max_length: int,
 ) -> Int[Tensor, "batch target"]:
     """Write the most likely next word, again and again.
 
@@ -162,7 +178,7 @@ def translate_greedily(
         lengths: How many words of each sentence are real.
         start: The word that every translation begins with; not returned.
         end: The word that says stop. What comes after it is end as well.
-        max_words: Stop here even if some sentence has not ended.
+        max_length: Stop here even if some sentence has not ended.
 
     Returns:
         The words of the translations.
@@ -175,7 +191,7 @@ def translate_greedily(
     word = torch.full_like(source[:, :1], start)
     words: list[Tensor] = []
     done = torch.zeros_like(word, dtype=torch.bool)
-    while len(words) < max_words and not done.all():
+    while len(words) < max_length and not done.all():
         logits, state, _ = model.write(word, state, memory)
         word = logits.argmax(dim=-1).masked_fill(done, end)
         done = word == end

@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (086f15029e43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (9c5bd063d7fa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -6,42 +6,22 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attention_book.checks import (
+    check_inputs,
+    check_lengths,
+    check_mask,
+    check_width,
+)
 
-def check_inputs(
-    query: Tensor, key: Tensor, value: Tensor, *, grouped: bool = False
-) -> None:
-    """Raise ValueError unless the batches agree and each key has a value.
-
-    Where heads are grouped, one head of keys may serve several of queries.
-    """
-    for name, x in ("query", query), ("key", key), ("value", value):
-        if x.ndim < 2 or not x.is_floating_point():
-            raise ValueError(
-                f"{name} must be a floating-point tensor (..., rows, width), "
-                f"got {x.dtype} of shape {tuple(x.shape)}"
-            )
-    if key.shape[:-1] != value.shape[:-1]:
-        raise ValueError(
-            "key and value must agree in all but width, got "
-            f"key {tuple(key.shape)} and value {tuple(value.shape)}"
-        )
-    shared = key.shape[-3] if grouped and key.ndim > 2 else 0
-    agree = query.shape[:-2] == key.shape[:-2]
-    if shared and query.ndim == key.ndim and query.shape[-3] % shared == 0:
-        agree = query.shape[:-3] == key.shape[:-3]
-    if not agree:
-        raise ValueError(
-            "query and key must agree in batch and heads, got "
-            f"query {tuple(query.shape)} and key {tuple(key.shape)}"
-        )
-
-
-def check_width(name: str, x: Tensor, width: int) -> None:
-    """Raise ValueError unless the last axis of x is as wide as it must be."""
-    if x.shape[-1:] != (width,):
-        raise ValueError(
-            f"{name} must be {width} wide, got shape {tuple(x.shape)}"
-        )
+__all__ = [
+    "AdditiveAttention",
+    "causal_mask",
+    "dot_product_attention",
+    "fused_attention",
+    "masked_softmax",
+    "padding_mask",
+    "scaled_dot_product_attention",
+]
 
 
 def causal_mask(
@@ -83,23 +63,14 @@ def padding_mask(
         A boolean mask, True = may attend, that broadcasts to
         (batch, heads, queries, keys). Without an axis of heads, take
         padding_mask(...)[:, 0].
+
+    Raises:
+        ValueError: A length is no whole number from 0 to n_keys. On a GPU
+            the range is not checked, because reading it would have to wait.
     """
+    check_lengths("lengths", lengths, n_keys, min_length=0)
     positions = torch.arange(n_keys, device=lengths.device)
     return positions < lengths[:, None, None, None]
-
-
-def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless the mask is boolean and broadcasts to shape."""
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask must be boolean, True = may attend, got {mask.dtype}"
-        )
-    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    if mask.ndim > len(shape) or any(m not in (1, s) for m, s in sizes):
-        raise ValueError(
-            "mask must broadcast to (..., queries, keys) = "
-            f"{tuple(shape)}, got {tuple(mask.shape)}"
-        )
 
 
 def masked_softmax(
@@ -128,7 +99,7 @@ def masked_softmax(
     return weights.masked_fill(~mask, 0.0)
 
 
-def attend(
+def _attend(
     scores: Float[Tensor, "*batch queries keys"],
     value: Float[Tensor, "*batch keys d_v"],
     mask: Bool[Tensor, "..."] | None = None,
@@ -184,7 +155,7 @@ def dot_product_attention(
     """
     check_inputs(query, key, value)
     check_width("key", key, query.shape[-1])
-    return attend(query @ key.transpose(-2, -1), value, mask)
+    return _attend(query @ key.transpose(-2, -1), value, mask)
 
 
 class AdditiveAttention(nn.Module):
@@ -200,8 +171,8 @@ class AdditiveAttention(nn.Module):
 
     def __init__(self, *, d_query: int, d_key: int, d_attn: int) -> None:
         super().__init__()
-        self.project_query = nn.Linear(d_query, d_attn, bias=False)
-        self.project_key = nn.Linear(d_key, d_attn)
+        self.q_proj = nn.Linear(d_query, d_attn, bias=False)
+        self.k_proj = nn.Linear(d_key, d_attn)
         self.score = nn.Linear(d_attn, 1, bias=False)
 
     def forward(
@@ -221,14 +192,12 @@ class AdditiveAttention(nn.Module):
                 boolean.
         """
         check_inputs(query, key, value)
-        check_width("query", query, self.project_query.in_features)
-        check_width("key", key, self.project_key.in_features)
-        q = self.project_query(query).unsqueeze(
-            -2
-        )  # (*batch, queries, 1, d_a)
-        k = self.project_key(key).unsqueeze(-3)  # (*batch, 1, keys, d_a)
+        check_width("query", query, self.q_proj.in_features)
+        check_width("key", key, self.k_proj.in_features)
+        q = self.q_proj(query).unsqueeze(-2)  # (*batch, queries, 1, d_a)
+        k = self.k_proj(key).unsqueeze(-3)  # (*batch, 1, keys, d_a)
         scores = self.score(torch.tanh(q + k)).squeeze(-1)
-        return attend(scores, value, mask)
+        return _attend(scores, value, mask)
 
 
 def scaled_dot_product_attention(
@@ -259,7 +228,7 @@ def scaled_dot_product_attention(
     return dot_product_attention(query * scale, key, value, mask)
 
 
-def join_causal(
+def _join_causal(
     mask: Tensor | None, query: Tensor, key: Tensor
 ) -> tuple[Tensor | None, bool]:
     """Join a mask with causality, as one mask or as a flag where it will do.
@@ -267,7 +236,8 @@ def join_causal(
     The flag does with as many queries as keys and no mask besides. A single
     query stands at the last key and sees everything: nothing to hide.
     """
-    queries, keys = query.shape[-2], key.shape[-2]
+    queries = query.shape[-2]
+    keys = key.shape[-2]
     if queries == 1:
         return mask, False
     if mask is None and queries == keys:
@@ -284,6 +254,7 @@ def fused_attention(
     *,
     is_causal: bool = False,
     dropout: float = 0.0,
+    enable_gqa: bool = False,
 ) -> Float[Tensor, "*batch queries d_v"]:
     """Scaled dot-product attention without the matrix of scores.
 
@@ -291,12 +262,13 @@ def fused_attention(
 
     Args:
         query: What is looked for.
-        key: What is offered. Where there are fewer heads of keys, each
-            serves as many of queries, one after another.
+        key: What is offered.
         value: What is given, one row for each key.
         mask: True = may attend; broadcasts to (*batch, queries, keys).
         is_causal: Hide the future too, as causal_mask does.
-        dropout: Share of the weights to drop; not fused on the CPU.
+        dropout: Dropout rate of the weights; not fused on the CPU.
+        enable_gqa: Whether there may be fewer heads of keys than of queries:
+            each then serves as many, one after another.
 
     Returns:
         The output, one row for each query.
@@ -306,17 +278,18 @@ def fused_attention(
 
     Source: Dao et al. (2022), §3.1, algorithm 1.
     """
-    check_inputs(query, key, value, grouped=True)
+    check_inputs(query, key, value, enable_gqa=enable_gqa)
     check_width("key", key, query.shape[-1])
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
         mask = mask if mask.ndim > 1 else mask.expand(1, key.shape[-2])
     if is_causal:
-        mask, is_causal = join_causal(mask, query, key)
+        mask, is_causal = _join_causal(mask, query, key)
     if missing := (None,) * (4 - query.ndim):  # the kernels want four axes
-        query, key, value = query[missing], key[missing], value[missing]
-    grouped = query.shape[-3] != key.shape[-3]
+        query = query[missing]
+        key = key[missing]
+        value = value[missing]
     output = F.scaled_dot_product_attention(
-        query, key, value, mask, dropout, is_causal, enable_gqa=grouped
+        query, key, value, mask, dropout, is_causal, enable_gqa=enable_gqa
     )
     return output[(0,) * len(missing)] if missing else output

@@ -1,4 +1,4 @@
-# Made from docs/chapters/10-transformer.md (1d82a95f2c99). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/10-transformer.md (87bc0f8d9546). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attention_book.caches import KeyValue, KeyValueCache, Position
+from attention_book.checks import check_even, check_heads
 from attention_book.decoder import Decoder, DecoderLayer
 from attention_book.encoder import (
     Encoder,
@@ -18,44 +20,49 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.multi_head import (
-    KeyValue,
-    KeyValueCache,
-    MultiHeadAttention,
-    Place,
-    check_heads,
-)
+from attention_book.multi_head import MultiHeadAttention
 from attention_book.positions import (
+    ALiBiAttention,
     LearnedPositions,
     RotaryAttention,
     SinusoidalPositions,
-    check_even,
 )
 from attention_book.scoring import padding_mask
 
+__all__ = [
+    "Embedding",
+    "FeedForwardKind",
+    "Norm",
+    "Positions",
+    "Transformer",
+    "TransformerConfig",
+]
+
+
 Norm = Literal["post", "pre"]
-Thinking = Literal["relu", "gelu", "swiglu"]
-Positions = Literal["sinusoidal", "learned", "rotary"]
+FeedForwardKind = Literal["relu", "gelu", "swiglu"]
+Positions = Literal["sinusoidal", "learned", "rotary", "alibi"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """What decides the shape of a Transformer; by default the paper's base.
+    """The hyperparameters of a Transformer; by default the paper's base.
 
     Attributes:
-        n_source: Size of the source vocabulary.
-        n_target: Size of the target vocabulary.
-        shared: Whether both sides share one vocabulary and its embeddings.
-        d_model: Width of the words.
+        source_vocab_size: Size of the source vocabulary.
+        target_vocab_size: Size of the target vocabulary.
+        share_embeddings: Whether both sides share one vocabulary and its
+            embeddings.
+        d_model: Width of the token vectors.
         n_heads: Heads of each attention.
+        n_kv_heads: Heads of keys and values; None for as many as n_heads.
         d_ff: Width inside the feed-forward networks.
         n_layers: Layers of the encoder, and as many of the decoder.
-        dropout: Share of the embeddings, and of each part's output, that
-            training drops.
-        norm: Whether normalisation comes after each part or before it.
-        thinking: The kind of feed-forward network.
-        positions: How words are told where they stand.
-        max_words: How many positions there are, if they are learnt.
+        dropout: Dropout rate of the embeddings and of each sublayer's output.
+        norm: Layer normalisation after each sublayer or before it.
+        feed_forward: The activation of the feed-forward network.
+        positions: The kind of positional encoding.
+        max_length: How many positions there are, if they are learnt.
 
     Raises:
         ValueError: A number or a kind is out of range, or they do not fit.
@@ -63,43 +70,47 @@ class TransformerConfig:
     Source: Vaswani et al. (2017), table 3.
     """
 
-    n_source: int
-    n_target: int
-    shared: bool = False
+    source_vocab_size: int
+    target_vocab_size: int
+    share_embeddings: bool = False
     d_model: int = 512
     n_heads: int = 8
+    n_kv_heads: int | None = None
     d_ff: int = 2048
     n_layers: int = 6
     dropout: float = 0.1
     norm: Norm = "post"
-    thinking: Thinking = "relu"
+    feed_forward: FeedForwardKind = "relu"
     positions: Positions = "sinusoidal"
-    max_words: int = 1024
+    max_length: int = 1024
 
     def __post_init__(self) -> None:
-        check_config(self)
+        _check_config(self)
 
 
-COUNTS = (
-    "n_source",
-    "n_target",
+_COUNTS = (
+    "source_vocab_size",
+    "target_vocab_size",
     "d_model",
     "n_heads",
     "d_ff",
     "n_layers",
-    "max_words",
+    "max_length",
 )
-KINDS = {
-    "shared": Literal[False, True],
+_KINDS = {
+    "share_embeddings": Literal[False, True],
     "norm": Norm,
-    "thinking": Thinking,
+    "feed_forward": FeedForwardKind,
     "positions": Positions,
 }
 
 
-def check_config(c: TransformerConfig) -> None:
+def _check_config(c: TransformerConfig) -> None:
     """Raise ValueError unless each entry makes sense and all fit."""
-    for name in COUNTS:
+    for name in (
+        *_COUNTS,
+        *(["n_kv_heads"] if c.n_kv_heads is not None else []),
+    ):
         # type, because isinstance takes True for an int
         if type(got := getattr(c, name)) is not int or got < 1:
             raise ValueError(
@@ -107,92 +118,134 @@ def check_config(c: TransformerConfig) -> None:
             )
     if not isinstance(c.dropout, int | float) or not 0 <= c.dropout < 1:
         raise ValueError(f"dropout must be in [0, 1), got {c.dropout!r}")
-    for name, kind in KINDS.items():
+    for name, kind in _KINDS.items():
         if (got := getattr(c, name)) not in get_args(kind):
             raise ValueError(
                 f"{name} must be one of {get_args(kind)}, got {got!r}"
             )
-    check_heads(c.d_model, c.n_heads, c.n_heads)
+    check_heads(c.d_model, c.n_heads, c.n_kv_heads or c.n_heads)
     if c.positions == "sinusoidal":
         check_even("d_model", c.d_model)
     if c.positions == "rotary":
         check_even("d_model / n_heads", c.d_model // c.n_heads)
-    if c.shared and c.n_source != c.n_target:
+    if c.share_embeddings and c.source_vocab_size != c.target_vocab_size:
         raise ValueError(
-            "a shared vocabulary must have one size, got n_source "
-            f"{c.n_source} and n_target {c.n_target}"
+            "a shared vocabulary must have one size, got source_vocab_size "
+            f"{c.source_vocab_size} and target_vocab_size "
+            f"{c.target_vocab_size}"
         )
 
 
 class Embedding(nn.Module):
-    """Words become vectors, times √d_model, plus positions.
+    """Token embeddings, times √d_model, plus positions.
 
     Args:
-        n_words: Size of the vocabulary.
-        config: The width, the kind of positions, the dropout.
+        vocab_size: Size of the vocabulary.
+        config: The width, the kind of positions, the dropout rate.
 
     Source: Vaswani et al. (2017), §3.4 and §5.4.
     """
 
-    def __init__(self, n_words: int, config: TransformerConfig) -> None:
+    def __init__(self, vocab_size: int, config: TransformerConfig) -> None:
         super().__init__()
-        d = config.d_model
-        self.words = nn.Embedding(n_words, d)
-        nn.init.normal_(self.words.weight, std=d**-0.5)
-        self.scale, self.dropout = math.sqrt(d), nn.Dropout(config.dropout)
+        d_model = config.d_model
+        self.tokens = nn.Embedding(vocab_size, d_model)
+        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)
+        self.scale = math.sqrt(d_model)
+        self.dropout = nn.Dropout(config.dropout)
         self.positions: nn.Module | None = None
         if config.positions == "sinusoidal":
-            self.positions = SinusoidalPositions(d)
+            self.positions = SinusoidalPositions(d_model)
         if config.positions == "learned":
-            self.positions = LearnedPositions(config.max_words, d)
+            self.positions = LearnedPositions(config.max_length, d_model)
 
     def forward(
-        self, words: Int[Tensor, "batch words"], start: Place = 0
-    ) -> Float[Tensor, "batch words d_model"]:
-        """Return the vectors of the words; the first one stands at start."""
-        x = self.words(words) * self.scale
+        self, token_ids: Int[Tensor, "batch length"], offset: Position = 0
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Return the tokens' vectors; offset is the position of the first."""
+        x = self.tokens(token_ids) * self.scale
         if self.positions is not None:
-            x = self.positions(x, start)
-        output: Tensor = self.dropout(x)
-        return output
+            x = self.positions(x, offset)
+        return self.dropout(x)
 
 
-def make_around(config: TransformerConfig) -> PostNorm:
-    """Make what goes around each part."""
+def make_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """Make self-attention, with its kind of positions."""
+    kinds = {"rotary": RotaryAttention, "alibi": ALiBiAttention}
+    kind = kinds.get(config.positions, MultiHeadAttention)
+    return kind(config.d_model, config.n_heads, n_kv_heads=config.n_kv_heads)
+
+
+def make_cross_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """Make cross-attention, which knows no positions."""
+    return MultiHeadAttention(
+        config.d_model, config.n_heads, n_kv_heads=config.n_kv_heads
+    )
+
+
+def make_feed_forward(config: TransformerConfig) -> nn.Module:
+    """Make a feed-forward network."""
+    if config.feed_forward == "swiglu":
+        return SwiGLU(config.d_model, config.d_ff)
+    activation = {"relu": torch.relu, "gelu": F.gelu}[config.feed_forward]
+    return FeedForward(config.d_model, config.d_ff, activation=activation)
+
+
+def make_residual(config: TransformerConfig) -> PostNorm:
+    """Make a residual connection, with its normalisation."""
     kind = {"post": PostNorm, "pre": PreNorm}[config.norm]
     return kind(config.d_model, config.dropout)
 
 
-def make_attention(config: TransformerConfig) -> MultiHeadAttention:
-    """Make attention of a sequence to itself."""
-    rotary = config.positions == "rotary"
-    kind = RotaryAttention if rotary else MultiHeadAttention
-    return kind(config.d_model, config.n_heads)
-
-
-def make_feed_forward(config: TransformerConfig) -> nn.Module:
-    """Make the feed-forward network."""
-    if config.thinking == "swiglu":
-        return SwiGLU(config.d_model, config.d_ff)
-    bend = {"relu": torch.relu, "gelu": F.gelu}[config.thinking]
-    return FeedForward(config.d_model, config.d_ff, activation=bend)
-
-
-def make_last_norm(config: TransformerConfig) -> nn.Module | None:
-    """Make what goes over a stack: pre-norm needs it, post-norm does not."""
+def make_final_norm(config: TransformerConfig) -> nn.Module | None:
+    """Make the norm of a whole stack: pre-norm needs it, post-norm does not."""
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
 
 
-class EncoderDecoder(nn.Module):
-    """Source in, logits of the next word out.
+class Transformer(nn.Module):
+    """The whole model: source in, logits of the next token out.
 
     The output layer is the table of target embeddings, used a second time.
+
+    Source: Vaswani et al. (2017), §3, figure 1 and table 3.
     """
 
-    source: Embedding
-    target: Embedding
-    encoder: Encoder
-    decoder: Decoder
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.target_embedding = Embedding(config.target_vocab_size, config)
+        self.source_embedding = (
+            self.target_embedding
+            if config.share_embeddings
+            else Embedding(config.source_vocab_size, config)
+        )
+        self.encoder = Encoder(
+            [
+                EncoderLayer(
+                    make_attention(config),
+                    make_feed_forward(config),
+                    (make_residual(config), make_residual(config)),
+                )
+                for _ in range(config.n_layers)
+            ],
+            make_final_norm(config),
+        )
+        self.decoder = Decoder(
+            [
+                DecoderLayer(
+                    make_attention(config),
+                    make_cross_attention(config),
+                    make_feed_forward(config),
+                    (
+                        make_residual(config),
+                        make_residual(config),
+                        make_residual(config),
+                    ),
+                )
+                for _ in range(config.n_layers)
+            ],
+            make_final_norm(config),
+        )
 
     def encode(
         self,
@@ -201,9 +254,9 @@ class EncoderDecoder(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch source d_model"], Bool[Tensor, "batch 1 1 source"]
     ]:
-        """Read the first lengths[b] words of each sentence: memory, mask."""
+        """Encode the first lengths[b] tokens of each row: memory, mask."""
         mask = padding_mask(lengths, source.shape[1])
-        return self.encoder(self.source(source), mask), mask
+        return self.encoder(self.source_embedding(source), mask), mask
 
     def decode(
         self,
@@ -211,60 +264,32 @@ class EncoderDecoder(nn.Module):
         memory: Tensor | Sequence[KeyValue],
         mask: Bool[Tensor, "batch 1 1 source"],
         caches: Sequence[KeyValueCache] | None = None,
-    ) -> Float[Tensor, "batch target n_target"]:
-        """Return the logits after each word; caches hold those before."""
-        start = caches[0].start() if caches else 0
-        x = self.target(target, start)
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Return the logits after each token; caches hold those before."""
+        offset = caches[0].length if caches else 0
+        x = self.target_embedding(target, offset)
         x = self.decoder(x, memory, mask, caches)
-        return F.linear(x, self.target.words.weight)
+        return F.linear(x, self.target_embedding.tokens.weight)
 
     def forward(
         self, source: Tensor, lengths: Tensor, target: Tensor
-    ) -> Float[Tensor, "batch target n_target"]:
-        """Return the logits after each word of the target."""
-        return self.decode(target, *self.encode(source, lengths))
-
-
-class Transformer(EncoderDecoder):
-    """The whole model, made to order.
-
-    Source: Vaswani et al. (2017), §3, figure 1 and table 3.
-    """
-
-    def __init__(self, config: TransformerConfig) -> None:
-        super().__init__()
-        self.config = c = config
-        self.target = Embedding(c.n_target, c)
-        self.source = self.target if c.shared else Embedding(c.n_source, c)
-
-        def encoder_layer() -> EncoderLayer:
-            return EncoderLayer(
-                make_attention(c),
-                make_feed_forward(c),
-                (make_around(c), make_around(c)),
-            )
-
-        def decoder_layer() -> DecoderLayer:
-            return DecoderLayer(
-                make_attention(c),
-                MultiHeadAttention(c.d_model, c.n_heads),  # to the memory
-                make_feed_forward(c),
-                (make_around(c), make_around(c), make_around(c)),
-            )
-
-        encoder_layers = [encoder_layer() for _ in range(c.n_layers)]
-        decoder_layers = [decoder_layer() for _ in range(c.n_layers)]
-        self.encoder = Encoder(encoder_layers, make_last_norm(c))
-        self.decoder = Decoder(decoder_layers, make_last_norm(c))
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Return the logits after each token of the target."""
+        memory, mask = self.encode(source, lengths)
+        return self.decode(target, memory, mask)
 
     @classmethod
-    def base(cls, n_words: int = 37_000, **changes: Any) -> "Transformer":
+    def base(cls, vocab_size: int = 37_000, **changes: Any) -> "Transformer":
         """Make the paper's base model, with changes to its configuration."""
-        base = {"n_source": n_words, "n_target": n_words, "shared": True}
+        base = {
+            "source_vocab_size": vocab_size,
+            "target_vocab_size": vocab_size,
+            "share_embeddings": True,
+        }
         return cls(TransformerConfig(**base | changes))
 
     @classmethod
-    def big(cls, n_words: int = 37_000, **changes: Any) -> "Transformer":
+    def big(cls, vocab_size: int = 37_000, **changes: Any) -> "Transformer":
         """Make the paper's big model, with changes to its configuration."""
         big = {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3}
-        return cls.base(n_words, **big | changes)
+        return cls.base(vocab_size, **big | changes)

@@ -2,7 +2,7 @@
 
 The roofline in each precision, attention by kernel and length, a training step
 of the paper's base model with its share of the roof (MFU), greedy decoding
-with and without recorded steps, ViT-S/16, and the base shape beside Marian. On the CPU the sizes are small;
+with and without graph_decoder steps, ViT-S/16, and the base shape beside Marian. On the CPU the sizes are small;
 on a GPU, large. --device cpu measures the CPU beside a GPU. What is found goes
 to results/ under the device's name, as JSON.
 """
@@ -17,20 +17,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.corpus import END, START
-from attention_book.decoding import IncrementalDecoder, write
+from attention_book.corpus import EOS, BOS
+from attention_book.fast_decoding import IncrementalDecoder, write
+from attention_book.fast_decoding import StaticDecoder
 from attention_book.gpu import (
-    BACKENDS,
-    Engine,
-    Roof,
-    StaticDecoder,
-    choose,
-    computing,
-    deploy,
-    measure_roof,
+    Roofline,
+    measure_roofline,
     seconds,
     transformer_flops,
-    wait,
+)
+from attention_book.gpu.timing import wait
+from attention_book.runtime import (
+    BACKENDS,
+    ComputeConfig,
+    get_compute_config,
+    compute_context,
+    inference_copy,
 )
 from attention_book.scoring import fused_attention
 from attention_book.training import Batch, make_batch, translation_loss
@@ -49,34 +51,42 @@ from benchmarks.training import make_batch as padded
 N_WORDS = 37_000
 
 
-def engines(device: str) -> Iterator[Engine]:
+def engines(device: str) -> Iterator[ComputeConfig]:
     """The device in each precision that it has and that is worth a row."""
     for precision in ("fp32", "tf32", "bf16"):
         try:
-            yield choose(device, precision)
+            yield get_compute_config(device, precision)
         except ValueError:
             continue
 
 
-def roofs(device: str) -> dict[str, Roof]:
+def roofs(device: str) -> dict[str, Roofline]:
     found = {}
-    for engine in engines(device):
-        roof = measure_roof(engine, 8192 if engine.records else 1024)
-        found[engine.precision] = roof
+    for compute in engines(device):
+        roof = measure_roofline(
+            compute, 8192 if compute.uses_cuda_graphs else 1024
+        )
+        found[compute.precision] = roof
         print(
-            f"roof, {engine.precision}: {roof.flops / 1e12:8.2f} TFLOP/s, "
+            f"roof, {compute.precision}: {roof.flops / 1e12:8.2f} TFLOP/s, "
             f"{roof.n_bytes / 1e9:7.0f} GB/s, corner at {roof.ridge:.0f}"
         )
     return found
 
 
-def attention(device: str, roof: Roof) -> dict[str, float]:
+def attention(device: str, roof: Roofline) -> dict[str, float]:
     """Causal attention, 8 heads of 64: seconds of each kernel and length."""
-    engine = choose(device, "bf16" if choose(device).records else "fp32")
-    lengths = (1024, 4096, 16_384) if engine.records else (512, 1024, 2048)
+    compute = get_compute_config(
+        device, "bf16" if get_compute_config(device).uses_cuda_graphs else "fp32"
+    )
+    lengths = (
+        (1024, 4096, 16_384) if compute.uses_cuda_graphs else (512, 1024, 2048)
+    )
     found = {}
     for n in lengths:
-        x = torch.randn(1, 8, n, 64, device=engine.device, dtype=engine.dtype)
+        x = torch.randn(
+            1, 8, n, 64, device=compute.device, dtype=compute.dtype
+        )
         runs: dict[str, Callable[[], object]] = {
             "ours": lambda x=x: fused_attention(x, x, x, is_causal=True),
             "SDPA": lambda x=x: F.scaled_dot_product_attention(
@@ -85,12 +95,12 @@ def attention(device: str, roof: Roof) -> dict[str, float]:
         }
         for kernel in BACKENDS:
             try:
-                one = choose(device, engine.precision, kernel)
+                one = get_compute_config(device, compute.precision, kernel)
             except ValueError:
                 continue
             if kernel != "math" or n <= 4096:
                 runs[kernel] = partial(by_kernel, one, x)
-        times = side_by_side(runs, 10, partial(wait, engine))
+        times = side_by_side(runs, 10, partial(wait, compute))
         for name, took in times.items():
             speed = 2 * 8 * n * n * 64 / took  # half of it is hidden
             found[f"{name}, {n}"] = took
@@ -101,38 +111,40 @@ def attention(device: str, roof: Roof) -> dict[str, float]:
     return found
 
 
-def by_kernel(engine: Engine, x: Tensor) -> None:
-    with computing(engine):
+def by_kernel(compute: ComputeConfig, x: Tensor) -> None:
+    with compute_context(compute):
         fused_attention(x, x, x, is_causal=True)
 
 
 def a_batch(rows: int, n: int, device: torch.device) -> Batch:
-    words = torch.randint(END + 2, N_WORDS, (rows, n)).tolist()
-    examples = [(row, [START, *row[:-1], END]) for row in words]
+    words = torch.randint(EOS + 2, N_WORDS, (rows, n)).tolist()
+    examples = [(row, [BOS, *row[:-1], EOS]) for row in words]
     return make_batch(examples, device)
 
 
-def training(device: str, roofs: dict[str, Roof]) -> dict[str, Any]:
+def training(device: str, roofs: dict[str, Roofline]) -> dict[str, Any]:
     """A step of the base model: tokens a second, MFU, peak memory."""
     found = {}
-    for engine in engines(device):
-        rows = 256 if engine.records else 8
-        batch = a_batch(rows, 64, engine.device)
-        for compiled in (False, True) if engine.records else (False,):
+    for compute in engines(device):
+        rows = 256 if compute.uses_cuda_graphs else 8
+        batch = a_batch(rows, 64, compute.device)
+        for compiled in (
+            (False, True) if compute.uses_cuda_graphs else (False,)
+        ):
             torch.manual_seed(0)
-            model = Transformer.base(N_WORDS).to(engine.device)
-            loss_of: Any = translation_loss
+            model = Transformer.base(N_WORDS).to(compute.device)
+            loss_fn: Any = translation_loss
             if compiled:
-                loss_of = torch.compile(loss_of, fullgraph=True)
-            step = make_step(model, batch, engine, loss_of)
-            took = seconds(step, engine, 5)
+                loss_fn = torch.compile(loss_fn, fullgraph=True)
+            step = make_step(model, batch, compute, loss_fn)
+            took = seconds(step, compute, 5)
             flops = rows * 3 * transformer_flops(model.config, 64, 64)
-            share = flops / took / roofs[engine.precision].flops
-            name = f"{engine.precision}{', compiled' * compiled}"
+            share = flops / took / roofs[compute.precision].flops
+            name = f"{compute.precision}{', compiled' * compiled}"
             found[name] = {"seconds": took, "mfu": share}
             text = f"MFU {share:.1%}"
-            if engine.records:
-                found[name]["peak_mib"] = peak(engine, step)
+            if compute.uses_cuda_graphs:
+                found[name]["peak_mib"] = peak(compute, step)
                 text += f", peak {found[name]['peak_mib']:.0f} MiB"
             print(
                 f"training, base model, {rows} x 64, {name:15} "
@@ -143,53 +155,53 @@ def training(device: str, roofs: dict[str, Roof]) -> dict[str, Any]:
 
 
 def make_step(
-    model: Transformer, batch: Batch, engine: Engine, loss_of: Any
+    model: Transformer, batch: Batch, compute: ComputeConfig, loss_fn: Any
 ) -> Callable[[], None]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def step() -> None:
         optimizer.zero_grad()
-        with computing(engine):
-            with engine.autocast():
-                loss = loss_of(model, batch, 0.1)
+        with compute_context(compute):
+            with compute.autocast():
+                loss = loss_fn(model, batch, 0.1)
             loss.backward()
         optimizer.step()
 
     return step
 
 
-def peak(engine: Engine, step: Callable[[], None]) -> float:
+def peak(compute: ComputeConfig, step: Callable[[], None]) -> float:
     """MiB that a step needs at most, as the device counts them."""
-    torch.cuda.reset_peak_memory_stats(engine.device)
+    torch.cuda.reset_peak_memory_stats(compute.device)
     step()
-    return torch.cuda.max_memory_allocated(engine.device) / 2**20
+    return torch.cuda.max_memory_allocated(compute.device) / 2**20
 
 
 def decoding(device: str) -> dict[str, float]:
     """Words a second of the base model, 64 words read and 64 written."""
-    engine = choose(device)
+    compute = get_compute_config(device)
     torch.manual_seed(0)
     model = Transformer.base(N_WORDS)
-    plain, static = (
-        IncrementalDecoder(model, engine),
-        StaticDecoder(model, engine),
-    )
+    plain = IncrementalDecoder(model, compute)
+    static = StaticDecoder(model, compute)
     found = {}
-    for rows in (1, 32, 256) if engine.records else (1, 8):
-        source = torch.randint(END + 2, N_WORDS, (rows, 64))
+    for rows in (1, 32, 256) if compute.uses_cuda_graphs else (1, 8):
+        source = torch.randint(EOS + 2, N_WORDS, (rows, 64))
         lengths = torch.full((rows,), 64)
         runs = {
             "word by word": partial(
-                write, plain, source, lengths, max_words=64
+                write, plain, source, lengths, max_length=64
             ),
-            "recorded": partial(static.write, source, lengths, max_words=64),
+            "graph_decoder": partial(
+                static.write, source, lengths, max_length=64
+            ),
         }
-        times = side_by_side(runs, 5, partial(wait, engine))
+        times = side_by_side(runs, 5, partial(wait, compute))
         for name, took in times.items():
             found[f"{name}, {rows}"] = rows * 64 / took
             print(
                 f"decoding, base model, batch {rows:3}, {name:12} "
-                f"{rows * 64 / took:9.0f} words/s ({engine.precision})"
+                f"{rows * 64 / took:9.0f} words/s ({compute.precision})"
             )
     return found
 
@@ -200,27 +212,28 @@ def beside(device: str) -> dict[str, float]:
     Training as in benchmarks.training, decoding as in benchmarks.decoding:
     seconds of each, in the device's best precision.
     """
-    engine, rows = choose(device), 128 if choose(device).records else 4
+    compute = get_compute_config(device)
+    rows = 128 if get_compute_config(device).uses_cuda_graphs else 4
     s = BASE._replace(batch=rows)
-    batch = Batch(*(part.to(engine.device) for part in padded(rows)))
+    batch = Batch(*(part.to(compute.device) for part in padded(rows)))
     steps: dict[str, Callable[[], object]] = {}
     writers: dict[str, Callable[[], object]] = {}
-    source = batch.source.clamp(min=END + 2)  # all of one length
+    source = batch.source.clamp(min=EOS + 2)  # all of one length
     ways = {"ours": book, "Marian": marian}
     for name in ways if find_spec("transformers") else ():
         torch.manual_seed(0)
-        model, loss_of = ways[name](s)
-        model.to(engine.device).train()
+        model, loss_fn = ways[name](s)
+        model.to(compute.device).train()
         steps[name] = make_step(
-            model, batch, engine, lambda _, b, __, f=loss_of: f(b)
+            model, batch, compute, lambda _, b, __, f=loss_fn: f(b)
         )
-        there: Any = deploy(model, engine)
+        there: Any = inference_copy(model, compute)
         if name == "ours":
             lengths = torch.full((rows,), LONGEST)
-            how: Any = partial(write, IncrementalDecoder(there, engine))
-            if engine.records:
-                how = StaticDecoder(there, engine).write
-            writers[name] = partial(how, source, lengths, max_words=64)
+            how: Any = partial(write, IncrementalDecoder(there, compute))
+            if compute.uses_cuda_graphs:
+                how = StaticDecoder(there, compute).write
+            writers[name] = partial(how, source, lengths, max_length=64)
         else:
             writers[name] = partial(
                 there.generate,
@@ -233,7 +246,7 @@ def beside(device: str) -> dict[str, float]:
             )
     found = {}
     for what, runs in {"training": steps, "decoding": writers}.items():
-        times = side_by_side(runs, 5, partial(wait, engine))
+        times = side_by_side(runs, 5, partial(wait, compute))
         found |= {f"{what}, {name}": took for name, took in times.items()}
         if times:
             report(f"{what} of the base shape, batch {rows}", times)
@@ -243,20 +256,22 @@ def beside(device: str) -> dict[str, float]:
 def vision(device: str) -> dict[str, float]:
     """Images a second of ViT-S/16 at 224 by 224, forward."""
     found = {}
-    for engine in engines(device):
-        rows = 256 if engine.records else 8
+    for compute in engines(device):
+        rows = 256 if compute.uses_cuda_graphs else 8
         torch.manual_seed(0)
-        model = ViT.small().eval().to(engine.device)
-        images = torch.randn(rows, 3, 224, 224, device=engine.device)
+        model = ViT.small().eval().to(compute.device)
+        images = torch.randn(rows, 3, 224, 224, device=compute.device)
 
-        def run(model: Any = model, x: Tensor = images, e: Engine = engine):
-            with torch.no_grad(), computing(e), e.autocast():
+        def run(
+            model: Any = model, x: Tensor = images, e: ComputeConfig = compute
+        ):
+            with torch.no_grad(), compute_context(e), e.autocast():
                 model(x)
 
-        took = seconds(run, engine, 5)
-        found[engine.precision] = rows / took
+        took = seconds(run, compute, 5)
+        found[compute.precision] = rows / took
         print(
-            f"ViT-S/16, forward, batch {rows}, {engine.precision}: "
+            f"ViT-S/16, forward, batch {rows}, {compute.precision}: "
             f"{rows / took:.0f} images/s"
         )
     return found
@@ -266,11 +281,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What your machine can do")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
-    engine = choose(options.device)
-    introduce(engine)
-    print(engine)
+    compute = get_compute_config(options.device)
+    introduce(compute)
+    print(compute)
     roof = roofs(options.device)
-    best = roof.get("bf16" if engine.records else "fp32", roof["fp32"])
+    best = roof.get(
+        "bf16" if compute.uses_cuda_graphs else "fp32", roof["fp32"]
+    )
     found = {
         "attention": attention(options.device, best),
         "training": training(options.device, roof),
@@ -279,10 +296,10 @@ def main() -> None:
         "beside": beside(options.device),
     }
     keep(
-        device_name(engine, short=True),
+        device_name(compute, short=True),
         ["nox -s bench"],
         {},
-        engine,
+        compute,
         roof={name: r._asdict() for name, r in roof.items()},
         **found,
     )

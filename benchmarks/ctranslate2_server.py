@@ -17,7 +17,8 @@ import ctranslate2
 import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 
-START, END = "1", "2"  # words are called by their numbers
+BOS = "1"
+EOS = "2"  # words are called by their numbers
 Weights = Mapping[str, np.ndarray]
 
 
@@ -28,24 +29,27 @@ def fill_linear(spec: Any, weights: Weights, *names: str) -> None:
 
 
 def fill_norm(spec: Any, weights: Weights, name: str) -> None:
-    spec.gamma, spec.beta = weights[f"{name}.weight"], weights[f"{name}.bias"]
+    spec.gamma = weights[f"{name}.weight"]
+    spec.beta = weights[f"{name}.bias"]
 
 
 def fill_layer(spec: Any, weights: Weights, layer: str) -> None:
-    own, inner = spec.self_attention, f"{layer}.attention"
-    both = f"{inner}.project_query", f"{inner}.project_key_value"
+    own = spec.self_attention
+    inner = f"{layer}.attention"
+    both = f"{inner}.q_proj", f"{inner}.kv_proj"
     fill_linear(own.linear[0], weights, *both)
-    fill_linear(own.linear[1], weights, f"{inner}.project_out")
+    fill_linear(own.linear[1], weights, f"{inner}.out_proj")
     fill_norm(own.layer_norm, weights, f"{layer}.around.0.norm")
     last = 1
     if layer.startswith("decoder"):
-        cross, last = spec.attention, 2
-        parts = "project_query", "project_key_value", "project_out"
+        cross = spec.attention
+        last = 2
+        parts = "q_proj", "kv_proj", "out_proj"
         for linear, part in zip(cross.linear, parts, strict=True):
             fill_linear(linear, weights, f"{layer}.cross.{part}")
         fill_norm(cross.layer_norm, weights, f"{layer}.around.1.norm")
-    fill_linear(spec.ffn.linear_0, weights, f"{layer}.feed_forward.widen")
-    fill_linear(spec.ffn.linear_1, weights, f"{layer}.feed_forward.narrow")
+    fill_linear(spec.ffn.linear_0, weights, f"{layer}.feed_forward.up_proj")
+    fill_linear(spec.ffn.linear_1, weights, f"{layer}.feed_forward.down_proj")
     fill_norm(spec.ffn.layer_norm, weights, f"{layer}.around.{last}.norm")
 
 
@@ -61,7 +65,8 @@ def make_spec(weights: Weights, n_layers: int, n_heads: int) -> Any:
     for side, name in ((spec.encoder, "encoder"), (spec.decoder, "decoder")):
         several = isinstance(side.embeddings, list)
         words = side.embeddings[0] if several else side.embeddings
-        words.weight, side.scale_embeddings = table, True
+        words.weight = table
+        side.scale_embeddings = True
         side.position_encodings.encodings = weights["positions"]
         fill_norm(side.layer_norm, weights, f"{name}.norm")
         for i, layer in enumerate(side.layer):
@@ -70,8 +75,8 @@ def make_spec(weights: Weights, n_layers: int, n_heads: int) -> Any:
     words = [str(number) for number in range(len(table))]
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)
-    spec.config.bos_token = spec.config.decoder_start_token = START
-    spec.config.eos_token = END
+    spec.config.bos_token = spec.config.decoder_start_token = BOS
+    spec.config.eos_token = EOS
     spec.config.add_source_bos = spec.config.add_source_eos = False
     return spec
 

@@ -2,7 +2,7 @@
 
 A Transformer with d_model 256, 8 heads, d_ff 1024, 3+3 layers and 8,000 words
 reads 64 words and writes 64 or 128, for 1 or 32 sentences, in fp32 on one
-thread. <end> is forbidden, so that all write as much. CTranslate2 has the
+thread. <eos> is forbidden, so that all write as much. CTranslate2 has the
 very weights of ours, and before anything is timed the two must write the same
 words. What is found goes to results/ as JSON.
 
@@ -31,8 +31,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.corpus import END, START
-from attention_book.decoding import IncrementalDecoder, write
+from attention_book.corpus import EOS, BOS
+from attention_book.fast_decoding import IncrementalDecoder, write
 from attention_book.positions import SinusoidalPositions
 from attention_book.transformer import Transformer
 from benchmarks.sidebyside import (
@@ -57,7 +57,7 @@ Entrant = Callable[[Tensor, int], object]  # sources, how many words to write
 
 def best_but_end(scores: Tensor) -> Tensor:
     """Greedy, but never a mark: all of them come first."""
-    return scores[:, END + 1 :].argmax(-1) + (END + 1)
+    return scores[:, EOS + 1 :].argmax(-1) + (EOS + 1)
 
 
 def make_model() -> Transformer:
@@ -82,7 +82,9 @@ class CTranslate2:
         self.folder = tempfile.TemporaryDirectory()
         file = Path(self.folder.name) / "weights.npz"
         weights = {k: v.numpy() for k, v in model.state_dict().items()}
-        add_places = cast(SinusoidalPositions, model.target.positions)
+        add_places = cast(
+            SinusoidalPositions, model.target_embedding.positions
+        )
         places = add_places(torch.zeros(512, SMALL.d_model))
         weights["positions"] = places.numpy()
         weights["n_layers"] = np.array(SMALL.n_layers)
@@ -136,7 +138,7 @@ def lucidrains() -> Entrant:
     model.eval()
 
     def run(source: Tensor, n: int) -> object:
-        start = source.new_full((len(source), 1), START)
+        start = source.new_full((len(source), 1), BOS)
         return model.generate(source, start, n, temperature=0.0)
 
     return run
@@ -147,7 +149,7 @@ def pytorch() -> Entrant:
 
     def run(source: Tensor, n: int) -> object:
         memory = model.transformer.encoder(model.embed(source))
-        written = source.new_full((len(source), 1), START)
+        written = source.new_full((len(source), 1), BOS)
         for i in range(1, n + 1):
             hidden = torch.ones(i, i, dtype=torch.bool).triu(1)
             x = model.transformer.decoder(
@@ -168,7 +170,7 @@ def all_over(model: Transformer, source: Tensor, n: int) -> list[list[int]]:
     """Write with nothing kept but the memory."""
     lengths = torch.full((len(source),), source.shape[1])
     memory, mask = model.encode(source, lengths)
-    written = source.new_full((len(source), 1), START)
+    written = source.new_full((len(source), 1), BOS)
     for _ in range(n):
         scores = model.decode(written, memory, mask)[:, -1]
         words = best_but_end(scores)[:, None]
@@ -181,13 +183,13 @@ def ours(
     decoder: IncrementalDecoder, source: Tensor, n: int
 ) -> list[list[int]]:
     lengths = torch.full((len(source),), source.shape[1])
-    return write(decoder, source, lengths, max_words=n, choose=best_but_end)
+    return write(decoder, source, lengths, max_length=n, choose=best_but_end)
 
 
 def make_source(rows: int) -> Tensor:
     generator = torch.Generator().manual_seed(rows)
     shape = (rows, N_SOURCE)
-    return torch.randint(END + 2, N_WORDS, shape, generator=generator)
+    return torch.randint(EOS + 2, N_WORDS, shape, generator=generator)
 
 
 def check_same(
@@ -200,7 +202,7 @@ def check_same(
         if len({word for row in book_words for word in row}) < n / 4:
             raise SystemExit("too few different words to compare anything")
         if all_over(model, source, n) != book_words:
-            raise SystemExit("ours differs from computing all again")
+            raise SystemExit("ours differs from compute_context all again")
         if other(source, n, show=True) != book_words:
             raise SystemExit("ours differs from CTranslate2")
     print("ours and CTranslate2 write the same words")
@@ -216,7 +218,9 @@ def compare(
     return seconds
 
 
-MARIAN, CT2, OURS = "Hugging Face Marian", "CTranslate2", "attention_book"
+MARIAN = "Hugging Face Marian"
+CT2 = "CTranslate2"
+OURS = "attention_book"
 
 
 @torch.inference_mode()
@@ -229,7 +233,8 @@ def main() -> None:
     introduce()
     torch.manual_seed(0)
     model = make_model()
-    decoder, ct2 = IncrementalDecoder(model), CTranslate2(model)
+    decoder = IncrementalDecoder(model)
+    ct2 = CTranslate2(model)
     check_same(model, decoder, ct2)
     entrants: dict[str, Entrant] = {
         MARIAN: hugging_face(),
@@ -241,7 +246,8 @@ def main() -> None:
         "torch.nn.Transformer, no cache": pytorch(),
         f"{OURS}, no cache": partial(all_over, model),
     }
-    found, ratios = {}, {}
+    found = {}
+    ratios = {}
     for rows in (1, 32):
         for n in (64, 128):
             most = again if (rows, n) == (1, 64) else {}

@@ -15,18 +15,12 @@ from pathlib import Path
 import torch
 from PIL import Image
 
-from attention_book.vit import (
-    DIGITS,
-    Classifier,
-    Digits,
-    ViT,
-    ViTConfig,
-    digits,
-    fit,
-)
+from attention_book.images import DIGITS, Classifier
+from attention_book.vit import Digits, ViT, ViTConfig, digits, fit
 
 RESULTS = Path(__file__).with_name("results") / "digits-model.json"
-SEED, N_EPOCHS = 0, 100
+SEED = 0
+N_EPOCHS = 100
 CONFIG = ViTConfig(
     image_size=8,
     patch_size=2,
@@ -82,7 +76,8 @@ FILES = {
 
 def evaluate() -> dict[str, float]:
     """Score the model that the package carries on what was held out."""
-    classifier, (_, held_out) = Classifier.load(), digits()
+    classifier = Classifier.load()
+    (_, held_out) = digits()
     scores = {"held out": score(classifier, held_out)}
     for name, (size, light, kind) in FILES.items():
         scores[name] = score_files(classifier, held_out, size, light, kind)

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import torch
 
-from attention_book.command_line import load_corpus
-from attention_book.corpus import untokenise
-from attention_book.decoding import GRAMMAR, Translator, score
-from attention_book.training import load_model, save_model
+from attention_book.cli.corpora import load_corpus
+from attention_book.corpus import detokenize
+from attention_book.decoding import score
+from attention_book.fast_decoding import GRAMMAR, Translator
+from attention_book.checkpoints import load_model, save_model
 
 RESULTS = Path(__file__).with_name("results") / "grammar-model.json"
 COMMAND = ["attention_book.command_line", "train", "grammar.safetensors"]
@@ -26,11 +27,12 @@ COMMAND = ["attention_book.command_line", "train", "grammar.safetensors"]
 
 def evaluate() -> dict[str, float]:
     """Score the model that the package carries: exact matches in percent."""
-    translator, scores = Translator.load(), {}
+    translator = Translator.load()
+    scores = {}
     for name, pairs in load_corpus("grammar").tests.items():
         sources, targets = zip(*pairs, strict=True)
         outputs = translator.translate(sources)
-        references = [untokenise(target) for target in targets]
+        references = [detokenize(target) for target in targets]
         scores[name] = score(outputs, references).exact
     return scores
 

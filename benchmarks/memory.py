@@ -17,7 +17,9 @@ from attention_book import (
 )
 from benchmarks.sidebyside import introduce
 
-N, HEADS, D_K = 4096, 8, 64
+N = 4096
+HEADS = 8
+D_K = 64
 
 
 def resident(kind: str) -> float:
@@ -45,8 +47,8 @@ def attend(name: str, x: torch.Tensor) -> torch.Tensor:
 def grown(name: str) -> float:
     """MiB that one forward and backward pass adds to the peak."""
     torch.manual_seed(0)
-    warm_up = torch.randn(1, HEADS, 64, D_K, requires_grad=True)
-    attend(name, warm_up).sum().backward()
+    warmup_steps = torch.randn(1, HEADS, 64, D_K, requires_grad=True)
+    attend(name, warmup_steps).sum().backward()
     x = torch.randn(1, HEADS, N, D_K, requires_grad=True)
     slope = torch.randn_like(x)
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew

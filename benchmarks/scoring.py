@@ -31,7 +31,8 @@ def scores(n: int, d: int) -> None:
 
 def causal(n: int) -> None:
     q, k, v = torch.randn(3, 1, 8, n, 64)
-    mask, sdpa = causal_mask(n), F.scaled_dot_product_attention
+    mask = causal_mask(n)
+    sdpa = F.scaled_dot_product_attention
     entrants = {
         "SDPA, is_causal": lambda: sdpa(q, k, v, is_causal=True),
         "fused, is_causal": lambda: fused_attention(q, k, v, is_causal=True),

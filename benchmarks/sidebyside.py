@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from attention_book.gpu import ON_CPU, Engine
+from attention_book.runtime import ON_CPU, ComputeConfig
 
 RESULTS = Path(__file__).with_name("results")
 OPERATORS = (
@@ -36,9 +36,9 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def device_name(engine: Engine = ON_CPU, short: bool = False) -> str:
+def device_name(engine: ComputeConfig = ON_CPU, short: bool = False) -> str:
     """The name of what computes: "cpu", or for files and people, the GPU's."""
-    if not engine.records:
+    if not engine.uses_cuda_graphs:
         return engine.device.type if short else cpu_name()
     name = torch.cuda.get_device_name(engine.device)
     return name.lower().replace(" ", "-") if short else name
@@ -52,7 +52,7 @@ def driver() -> str:
         return "none"
 
 
-def introduce(engine: Engine = ON_CPU) -> None:
+def introduce(engine: ComputeConfig = ON_CPU) -> None:
     """Print what is measured on."""
     print(
         f"torch {torch.__version__}, {torch.get_num_threads()} threads, "
@@ -124,7 +124,7 @@ def keep(
     name: str,
     command: Sequence[str],
     peers: dict[str, str],
-    engine: Engine = ON_CPU,
+    engine: ComputeConfig = ON_CPU,
     **found: Any,
 ) -> None:
     """Write what was found to results/name.json, with what it was found on."""
@@ -134,7 +134,7 @@ def keep(
         "cpu": cpu_name(),
         **(
             {"gpu": device_name(engine), "driver": driver()}
-            if engine.records
+            if engine.uses_cuda_graphs
             else {}
         ),
         "threads": torch.get_num_threads(),

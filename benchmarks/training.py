@@ -24,9 +24,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.corpus import END, PAD, START
-from attention_book.decoder import shift
-from attention_book.multi_head import Packing
+from attention_book.corpus import EOS, PAD, BOS
+from attention_book.decoder import teacher_forcing_pair
+from attention_book.padding import PaddingLayout
 from attention_book.positions import SinusoidalPositions
 from attention_book.training import Batch, translation_loss
 from attention_book.transformer import Transformer, TransformerConfig
@@ -39,7 +39,9 @@ from benchmarks.sidebyside import (
     side_by_side,
 )
 
-N_WORDS, DROPOUT, LONGEST = 8000, 0.1, 64
+N_WORDS = 8000
+DROPOUT = 0.1
+LONGEST = 64
 Loss = Callable[[Batch], Tensor]
 
 
@@ -51,29 +53,30 @@ class Shape(NamedTuple):
     batch: int
 
 
-SMALL, BASE = Shape(256, 8, 1024, 3, 32), Shape(512, 8, 2048, 6, 8)
+SMALL = Shape(256, 8, 1024, 3, 32)
+BASE = Shape(512, 8, 2048, 6, 8)
 
 
 def make_batch(rows: int) -> Batch:
     """Sentences of evenly spread lengths: a quarter is padding."""
     spread = torch.linspace(LONGEST // 2, LONGEST, rows).round().long()
     lengths = spread[torch.randperm(rows)], spread[torch.randperm(rows)]
-    source = torch.randint(END + 2, N_WORDS, (rows, LONGEST))
-    target = torch.randint(END + 2, N_WORDS, (rows, LONGEST + 1))
-    target[:, 0] = START
+    source = torch.randint(EOS + 2, N_WORDS, (rows, LONGEST))
+    target = torch.randint(EOS + 2, N_WORDS, (rows, LONGEST + 1))
+    target[:, 0] = BOS
     for row in range(rows):
         source[row, lengths[0][row] :] = PAD
-        target[row, lengths[1][row]] = END
+        target[row, lengths[1][row]] = EOS
         target[row, lengths[1][row] + 1 :] = PAD
-    packings = (Packing(n, LONGEST) for n in lengths)
+    packings = (PaddingLayout(n, LONGEST) for n in lengths)
     return Batch(source, lengths[0], target, lengths[1] + 1, *packings)
 
 
 def book(s: Shape) -> tuple[nn.Module, Loss]:
     config = TransformerConfig(
-        n_source=N_WORDS,
-        n_target=N_WORDS,
-        shared=True,
+        source_vocab_size=N_WORDS,
+        target_vocab_size=N_WORDS,
+        share_embeddings=True,
         d_model=s.d_model,
         n_heads=s.n_heads,
         d_ff=s.d_ff,
@@ -106,15 +109,15 @@ def marian(s: Shape) -> tuple[nn.Module, Loss]:
         scale_embedding=True,
         max_position_embeddings=512,
         pad_token_id=PAD,
-        decoder_start_token_id=START,
-        eos_token_id=END,
+        decoder_start_token_id=BOS,
+        eos_token_id=EOS,
         forced_eos_token_id=None,
         attn_implementation="sdpa",
     )
     model = MarianMTModel(config)
 
     def loss(batch: Batch) -> Tensor:
-        read, write = shift(batch.target)
+        read, write = teacher_forcing_pair(batch.target)
         found: Tensor = model(
             input_ids=batch.source,
             attention_mask=(batch.source != PAD).long(),
@@ -170,7 +173,8 @@ class NnTransformer(nn.Module):
         nn.init.normal_(self.words.weight, std=s.d_model**-0.5)
         self.positions = SinusoidalPositions(s.d_model)
         self.dropout = nn.Dropout(DROPOUT)
-        n, options = s.n_layers, {"batch_first": True, "norm_first": True}
+        n = s.n_layers
+        options = {"batch_first": True, "norm_first": True}
         with warnings.catch_warnings():  # nested tensors are for post-norm
             warnings.simplefilter("ignore")
             self.transformer = nn.Transformer(
@@ -189,8 +193,9 @@ class NnTransformer(nn.Module):
     def loss(self, batch: Batch) -> Tensor:
         # The target needs no padding mask: padding comes last, causality
         # hides it, and the fused path stays open.
-        read, write = shift(batch.target)
-        n, hidden = read.shape[1], batch.source == PAD
+        read, write = teacher_forcing_pair(batch.target)
+        n = read.shape[1]
+        hidden = batch.source == PAD
         x = self.transformer(
             self.embed(batch.source),
             self.embed(read),

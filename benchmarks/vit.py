@@ -20,7 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.gpu import Engine, choose, wait
+from attention_book.gpu.timing import wait
+from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.vit import ViT
 from benchmarks.sidebyside import (
     device_name,
@@ -100,20 +101,20 @@ def installed() -> dict[str, str]:
     return found
 
 
-def forward(model: nn.Module, images: Tensor, engine: Engine) -> None:
-    with torch.no_grad(), engine.autocast():
+def forward(model: nn.Module, images: Tensor, compute: ComputeConfig) -> None:
+    with torch.no_grad(), compute.autocast():
         model(images)
 
 
 def make_step(
-    model: nn.Module, images: Tensor, engine: Engine
+    model: nn.Module, images: Tensor, compute: ComputeConfig
 ) -> Callable[[], None]:
     labels = torch.zeros(len(images), dtype=torch.long, device=images.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def step() -> None:
         optimizer.zero_grad()
-        with engine.autocast():
+        with compute.autocast():
             loss = F.cross_entropy(model(images), labels)
         torch.autograd.backward(loss)
         optimizer.step()
@@ -122,23 +123,27 @@ def make_step(
 
 
 def compare(
-    size: str, engine: Engine, batch: int, names: list[str], rounds: int
+    size: str,
+    compute: ComputeConfig,
+    batch: int,
+    names: list[str],
+    rounds: int,
 ) -> dict[str, dict[str, float]]:
     """Seconds of all entrants, forward and training."""
     torch.manual_seed(0)
-    images = torch.randn(batch, 3, 224, 224, device=engine.device)
+    images = torch.randn(batch, 3, 224, 224, device=compute.device)
     models = {name: PEERS[name](size) for name in names}
     models |= {"attention_book": book(size)}
     for model in models.values():
-        model.to(engine.device)
+        model.to(compute.device)
     runs = {
-        name: partial(forward, model.eval(), images, engine)
+        name: partial(forward, model.eval(), images, compute)
         for name, model in models.items()
     }
-    finish = partial(wait, engine)
+    finish = partial(wait, compute)
     found = {"forward": side_by_side(runs, rounds, finish)}
     steps = {
-        name: make_step(model.train(), images, engine)
+        name: make_step(model.train(), images, compute)
         for name, model in models.items()
     }
     found["training"] = side_by_side(steps, rounds, finish)
@@ -154,15 +159,16 @@ def halves(
     images = torch.randn(batch, 3, 224, 224)
     found: dict[str, dict[str, Callable[[], object]]] = {}
     for precision in ("fp32", "bf16"):
-        engine = choose(device, precision)
-        model, images = model.to(engine.device), images.to(engine.device)
+        compute = get_compute_config(device, precision)
+        model = model.to(compute.device)
+        images = images.to(compute.device)
         runs = (
             found.setdefault("forward", {}),
             found.setdefault("training", {}),
         )
-        runs[0][precision] = partial(forward, model, images, engine)
-        runs[1][precision] = make_step(model, images, engine)
-    finish = partial(wait, engine)
+        runs[0][precision] = partial(forward, model, images, compute)
+        runs[1][precision] = make_step(model, images, compute)
+    finish = partial(wait, compute)
     return {what: side_by_side(r, rounds, finish) for what, r in found.items()}
 
 
@@ -172,15 +178,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
     torch.set_num_threads(2)
-    engine = choose(options.device, "fp32")
-    batch = 128 if engine.records else 8
-    introduce(engine)
+    compute = get_compute_config(options.device, "fp32")
+    batch = 128 if compute.uses_cuda_graphs else 8
+    introduce(compute)
     peers = installed()
     name_operators()
     seconds: dict[str, Any] = {}
     ratios: dict[str, float] = {}
     for size in SIZES:
-        found = compare(size, engine, batch, list(peers), options.rounds)
+        found = compare(size, compute, batch, list(peers), options.rounds)
         for what, times in found.items():
             report(f"ViT {size}, {what}, batch {batch}, fp32", times)
             seconds[f"{size}, {what}, fp32"] = times
@@ -198,10 +204,10 @@ def main() -> None:
     for what, ratio in ratios.items():
         print(f"  {what:44} {ratio:6.3f}")
     keep(
-        f"vit-{device_name(engine, short=True)}",
+        f"vit-{device_name(compute, short=True)}",
         ["python -m benchmarks.vit"],
         peers,
-        engine,
+        compute,
         batch=batch,
         seconds={
             what: {name: round(value, 5) for name, value in times.items()}

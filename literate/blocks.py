@@ -70,7 +70,8 @@ class Block:
         if self.kind not in ("paragraph", "list", "table", "quote"):
             return ""
         prose = NOT_PROSE.sub(" ", self.text)
-        han, words = len(HAN.findall(prose)), len(WORD.findall(prose))
+        han = len(HAN.findall(prose))
+        words = len(WORD.findall(prose))
         return "zh" if han > words else "en" if words else ""
 
     @property
@@ -94,7 +95,8 @@ def heading(block: Block) -> tuple[str, str, str]:
     """
     given = re.search(r"\s*\{#([\w-]+)\}\s*$", block.text)
     text = block.text[: given.start() if given else None].lstrip("# ")
-    zh, en = pick(text, "zh"), pick(text, "en")
+    zh = pick(text, "zh")
+    en = pick(text, "en")
     plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
     return zh, en, given[1] if given else plain.strip("-")
 
@@ -135,7 +137,8 @@ def split(path: Path, text: str) -> Iterator[Block]:
 
 def _fault(block: Block, token: Token, opened: list[Block]) -> str:
     """What is wrong with a block, and what to do; or nothing."""
-    text, kind = block.text, block.kind
+    text = block.text
+    kind = block.kind
     last = text.split("\n")[-1]
     if kind == "code":
         if text == last or not re.fullmatch(f"{re.escape(token.markup)}+[ \\t]*", last):

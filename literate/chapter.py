@@ -51,9 +51,15 @@ class Chapter:
 
     @property
     def module(self) -> str:
-        """The path of the module this chapter may define."""
+        """The module this chapter may define; or else all of the folder of that name."""
         name = "__init__" if self.name == "preface" else self.name.replace("-", "_")
         return f"{PACKAGE}/{name}.py"
+
+    def owns(self, title: str) -> bool:
+        """Whether the chapter may define this file."""
+        folder = self.module.removesuffix(".py") + "/"
+        inside = title.startswith(folder) and re.fullmatch(r"(\w+/)*\w+\.py", title[len(folder) :])
+        return title == self.module or bool(inside)
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -81,34 +87,43 @@ class Chapter:
 
     @cached_property
     def titled(self) -> list[Block]:
-        """The blocks that make up the chapter's module."""
+        """The blocks that make up the chapter's modules."""
         titled = [cell.code for cell in self.cells if cell.code.title]
-        seen: dict[str, int] = {}
+        seen: dict[tuple[str, str], int] = {}
         for block in titled:
-            if not re.fullmatch(rf"{PACKAGE}/\w+\.py", block.title):
+            if not self.owns(block.title):
+                folder = self.module.removesuffix(".py")
                 raise self.error(
                     block,
-                    f'title="{block.title}" is outside {PACKAGE}/; write title="{self.module}"',
-                )
-            if block.title != self.module:
-                raise self.error(
-                    block,
-                    f'title="{block.title}" in the chapter of {self.module}; a module '
-                    "bears its chapter's name: move the block or rename the title",
+                    f'title="{block.title}" in the chapter of {self.module}; a chapter owns '
+                    f"that file or those in {folder}/: move the block or rename the title",
                 )
             for name in names(block.body, self.path, block.line):
-                if name in seen:
+                before = seen.setdefault((block.title, name), block.line)
+                if before != block.line:
                     raise self.error(
                         block,
-                        f"{name} is defined twice, first on line {seen[name]}; leave the "
+                        f"{name} is defined twice, first on line {before}; leave the "
                         "naive version in a block without title",
                     )
-                seen[name] = block.line
         return titled
+
+    @cached_property
+    def modules(self) -> dict[str, list[Block]]:
+        """The files that the chapter defines, each with its blocks in order."""
+        found: dict[str, list[Block]] = {}
+        for block in self.titled:
+            found.setdefault(block.title, []).append(block)
+        if self.module in found and len(found) > 1:
+            raise self.error(
+                found[self.module][0],
+                f"{self.module} and a folder of that name; keep one of them",
+            )
+        return found
 
     def check(self) -> "Chapter":
         """Raise ChapterError for the first thing that is wrong."""
-        _ = self.parts, self.cells, self.titled
+        _ = self.parts, self.cells, self.modules
         anchors: dict[str, int] = {}
         for block in self.blocks:
             if block.kind == "heading":
@@ -180,6 +195,11 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
                 )
         chapter.check()
     return chapters
+
+
+def dotted(title: str) -> str:
+    """The name by which Python imports a file of the package."""
+    return title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[str]:

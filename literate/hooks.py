@@ -17,7 +17,7 @@ from mkdocs.structure.toc import AnchorLink, TableOfContents
 
 from literate import labs, ran
 from literate.blocks import ChapterError, heading, pick
-from literate.chapter import CHAPTERS, Chapter, names, read, read_all
+from literate.chapter import CHAPTERS, Chapter, dotted, names, read, read_all
 from literate.export import export
 from literate.prose import glossary
 from literate.weave import headings, weave
@@ -103,7 +103,8 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     heads = labs.headings(notebook, _edition(config))
     title, *rest = [AnchorLink(text, anchor, level) for level, text, anchor in heads]
     title.children = rest
-    page.title, page.toc = title.title, TableOfContents([title])
+    page.title = title.title
+    page.toc = TableOfContents([title])
     page.meta["notebook"] = f"notebooks/{Path(uri).name}"
     permalink = config.mdx_configs["toc"]["permalink_title"]
     return labs.page(html, notebook, _edition(config), link, permalink)
@@ -118,16 +119,13 @@ class ChapterLinks(griffe.Extension):
         for chapter in read_all():
             for block, anchor in headings(chapter):
                 for name in names(block.body, chapter.path, block.line, imports=False):
-                    self.places[chapter.module, name] = chapter, anchor
+                    self.places[dotted(block.title), name] = chapter, anchor
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         del kwargs
         if obj.is_module or obj.parent is None or not obj.parent.is_module:
             return
-        module = obj.module.path.replace(".", "/")
-        found = self.places.get((f"{module}.py", obj.name)) or self.places.get(
-            (f"{module}/__init__.py", obj.name)
-        )
+        found = self.places.get((obj.module.path, obj.name))
         if found and obj.docstring:
             chapter, anchor = found
             first = next(b for b in chapter.blocks if b.kind == "heading")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from literate.blocks import heading
-from literate.chapter import CHAPTERS, ROOT, Chapter, names, read, read_all
+from literate.chapter import CHAPTERS, ROOT, Chapter, dotted, names, read, read_all
 
 LINK = re.compile(r"""\]\(\s*([^)\s]+)(?:\s+["'][^)]*["'])?\s*\)|(?:href|src)=["']([^"']+)""")
 REFERENCE = re.compile(r"\]\[([\w.]+)\]|\[([\w.]+)\]\[\]")
@@ -65,7 +65,7 @@ def _references(page: Chapter) -> Iterator[tuple[int, str]]:
 
 def _defined(chapters: list[Chapter]) -> set[str]:
     return {
-        f"{chapter.module.removesuffix('.py').replace('/', '.')}.{name}"
+        f"{dotted(block.title)}.{name}"
         for chapter in chapters
         for block in chapter.titled
         for name in names(block.body, chapter.path, block.line)

@@ -16,7 +16,8 @@ from literate.chapter import ROOT, Chapter, Twin, read
 from literate.links import dead_links, pages, untested
 
 GLOSSARY = Path("docs/glossary.md")
-LONGEST, WIDEST = 45, 79
+LONGEST = 45
+WIDEST = 79
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
 RULES = {

@@ -29,7 +29,7 @@ from pytest_markdown_docs.definitions import FenceTestDefinition
 
 from literate import ran
 from literate.blocks import Block, ChapterError
-from literate.chapter import Cell, Chapter, names, read
+from literate.chapter import Cell, Chapter, dotted, names, read
 from literate.tangle import tangle, write
 
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
@@ -144,12 +144,11 @@ class Session:
         """Bring what a titled block binds from the package into the chapter."""
         if not (self.root / block.title).exists():
             raise self.chapter.error(block, f"there is no {block.title} yet; run: nox -s tangle")
-        dotted = block.title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        package = importlib.import_module(dotted)
+        package = importlib.import_module(dotted(block.title))
         for name in names(block.body, self.chapter.path, block.line):
             if hasattr(package, name):
                 setattr(self.module, name, getattr(package, name))
-        if (self.root / block.title).read_text("utf-8") != tangle(self.chapter):
+        if (self.root / block.title).read_text("utf-8") != tangle(self.chapter, block.title):
             raise DiffersError(
                 self.chapter.path,
                 block.line,
@@ -164,7 +163,8 @@ class Session:
         with contextlib.redirect_stdout(printed), unchecked():
             exec(code, self.module.__dict__)
         self.save_figures(cell)
-        got, want = printed.getvalue(), cell.output.body if cell.output else ""
+        got = printed.getvalue()
+        want = cell.output.body if cell.output else ""
         if same(want, got):
             return
         if update:
@@ -211,7 +211,8 @@ class Session:
                     start = cell.output.line - 1
                     end = start + len(cell.output.text.split("\n"))
                     if not printed:  # with the blank line before it
-                        start, fresh = start - 1, []
+                        start = start - 1
+                        fresh = []
                 else:
                     fresh = ["", *fresh]
                 lines[start:end] = fresh

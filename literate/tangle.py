@@ -25,10 +25,10 @@ GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
 HEADER = re.compile(r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n")
 
 
-def tangle(chapter: Chapter) -> str:
-    """The text of the module that the chapter defines, or nothing."""
-    blocks = chapter.titled
-    return _signed(chapter, GAP.join(block.body.strip("\n") for block in blocks)) if blocks else ""
+def tangle(chapter: Chapter, module: str) -> str:
+    """The text of one of the modules that the chapter defines."""
+    blocks = chapter.modules[module]
+    return _signed(chapter, GAP.join(block.body.strip("\n") for block in blocks))
 
 
 def _signed(chapter: Chapter, body: str) -> str:
@@ -60,8 +60,8 @@ def edited(text: str) -> bool:
     return digest != _digest(body)
 
 
-def stitch(chapter: Chapter, text: str) -> str:
-    """The chapter's text with the edits made in its module.
+def stitch(chapter: Chapter, name: str, text: str) -> str:
+    """The chapter's text with the edits made in one of its modules.
 
     An edit is carried back only where one block must own it. Pieces of code
     between double blank lines are compared, old against new.
@@ -69,20 +69,20 @@ def stitch(chapter: Chapter, text: str) -> str:
     Raises:
         ChapterError: the chapter changed too, or an edit could belong to two blocks.
     """
-    module = Path(chapter.module)
+    module = Path(name)
     try:
         symtable.symtable(text, module.as_posix(), "exec")
     except SyntaxError as error:
         raise ChapterError(module, error.lineno or 1, f"{error.msg}; mend it first") from None
     digest, body = _parse(text)
-    old_body = _parse(tangle(chapter))[1]
+    old_body = _parse(tangle(chapter, name))[1]
     if digest != _digest(old_body):
         raise ChapterError(
             module,
             1,
             f"both this file and {chapter.path.as_posix()} changed since they were tangled; undo one, or merge by hand",
         )
-    blocks = chapter.titled
+    blocks = chapter.modules[name]
     old = [(piece, i) for i, b in enumerate(blocks) for piece in b.body.strip("\n").split(GAP)]
     new = body.split(GAP)
     owned: list[list[str]] = [[] for _ in blocks]
@@ -121,7 +121,7 @@ def stitch(chapter: Chapter, text: str) -> str:
         result = replace(chapter, text="\n".join(lines)).check()
     except ChapterError as error:
         raise ChapterError(module, 1, f"this edit would break the chapter: {error}") from None
-    if _parse(tangle(result))[1] != body:
+    if _parse(tangle(result, name))[1] != body:
         raise ChapterError(
             module,
             1,
@@ -133,9 +133,9 @@ def stitch(chapter: Chapter, text: str) -> str:
 def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
     """For each module that differs from its chapter, where, how, and what to do."""
     found = []
-    made = {chapter.module: chapter for chapter in chapters if chapter.titled}
+    made = {name: chapter for chapter in chapters for name in chapter.modules}
     for name, chapter in made.items():
-        path, want = root / name, tangle(chapter)
+        want = tangle(chapter, name)
         have = _module(root, name)
         if have == want:
             continue
@@ -217,22 +217,19 @@ def _update(chapters: list[Chapter], root: Path, stitching: bool, force: bool) -
     changes: dict[Path, str] = {}
     problems = []
     for chapter in chapters:
-        if not chapter.titled:
-            continue
-        path = root / chapter.module
-        text = _module(root, chapter.module)
-        done = _parse(text)[1] == _parse(tangle(chapter))[1]
-        if stitching and edited(text) and not done:
-            changed = replace(chapter, text=stitch(chapter, text))
-            changes[root / chapter.path] = changed.text
-            chapter = changed
-        elif text and edited(text) and not force and _parse(text)[1] != _parse(tangle(chapter))[1]:
-            problems.append(
-                f"{chapter.module}:1: was edited here, and tangling would lose that; carry it back "
-                "with: nox -s tangle -- --stitch, or drop it with: nox -s tangle -- --force"
-            )
-        if text != tangle(chapter):
-            changes[path] = tangle(chapter)
+        for name in chapter.modules:
+            text = _module(root, name)
+            done = _parse(text)[1] == _parse(tangle(chapter, name))[1]
+            if stitching and edited(text) and not done:
+                chapter = replace(chapter, text=stitch(chapter, name, text))
+                changes[root / chapter.path] = chapter.text
+            elif text and edited(text) and not force and not done:
+                problems.append(
+                    f"{name}:1: was edited here, and tangling would lose that; carry it back "
+                    "with: nox -s tangle -- --stitch, or drop it with: nox -s tangle -- --force"
+                )
+            if text != tangle(chapter, name):
+                changes[root / name] = tangle(chapter, name)
     if not problems:
         for path, text in changes.items():
             write(path, text)

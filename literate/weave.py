@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 
 from literate.blocks import FIGURE, Block, heading, pick
-from literate.chapter import Chapter, Twin
+from literate.chapter import Chapter, Twin, dotted
 
 HIDDEN = 'class="twin" data-search-exclude="true"'
 # Where a line break between two of these would show as a space.
@@ -83,12 +83,12 @@ def _shared(chapter: Chapter, block: Block, edition: str) -> str:
     if block.info == "glossary":
         return _glossary(block, edition)
     if block.title and block.info.startswith("python"):
-        dotted = block.title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        module = dotted(block.title)
         # A constant has no docstring, and so no place on the API page.
         documented = (ast.ClassDef, ast.FunctionDef)
         defined = [n.name for n in ast.parse(block.body).body if isinstance(n, documented)]
         public = [name for name in defined if not name.startswith("_")]
-        links = " ".join(f"[`{name}`][{dotted}.{name}]" for name in public)
+        links = " ".join(f"[`{name}`][{module}.{name}]" for name in public)
         return block.text + (f'\n\n<p class="api" markdown="span">API {links}</p>' if links else "")
     return block.text
 

@@ -19,20 +19,21 @@ from pathlib import Path
 
 import torch
 
-from attention_book.corpus import SPECIAL, Vocabulary
-from attention_book.training import (
-    Recipe,
-    Trainer,
+from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
+from attention_book.checkpoints import (
     load_checkpoint,
     read_tensors,
     save_checkpoint,
 )
+from attention_book.training import TrainingConfig, Trainer
 from attention_book.transformer import Transformer, TransformerConfig
 
 N_STEPS = 80
 # large tables and short sentences: most of the time goes into saving
-WORDS = Vocabulary([*SPECIAL, *(f"word{i}" for i in range(900))])
-RECIPE = Recipe(n_steps=N_STEPS, max_tokens=30, warm_up=9, learning_rate=1e-2)
+WORDS = WordTokenizer([*SPECIAL_TOKENS, *(f"word{i}" for i in range(900))])
+CONFIG = TrainingConfig(
+    max_steps=N_STEPS, batch_tokens=30, warmup_steps=9, learning_rate=1e-2
+)
 
 
 def make_trainer() -> Trainer:
@@ -44,14 +45,14 @@ def make_trainer() -> Trainer:
         words = [rng.randrange(3, 900) for _ in range(rng.randint(1, 9))]
         examples.append((words, [1, *reversed(words), 2]))
     config = TransformerConfig(
-        n_source=len(WORDS),
-        n_target=len(WORDS),
+        source_vocab_size=len(WORDS),
+        target_vocab_size=len(WORDS),
         d_model=32,
         n_heads=2,
         d_ff=16,
         n_layers=1,
     )
-    return Trainer(Transformer(config), examples, RECIPE)
+    return Trainer(Transformer(config), examples, CONFIG)
 
 
 def train(path: Path, announce: int) -> None:
@@ -125,7 +126,9 @@ def main(folder: Path, n_kills: int) -> None:
     """Report as the text at the top says."""
     torch.set_num_threads(1)
     make_trainer()  # imports what torch imports late
-    rng, cut, whole = random.Random(), folder / "cut", folder / "whole"
+    rng = random.Random()
+    cut = folder / "cut"
+    whole = folder / "whole"
     reports = []
     for _ in range(n_kills):
         report = kill_at_random(cut, rng)

@@ -29,34 +29,32 @@ from torch.distributed.checkpoint import hf_storage
 from torch.distributed.tensor import DTensor
 
 from attention_book import command_line
-from attention_book.corpus import SPECIAL, Vocabulary
-from attention_book.scale_out import (
-    Sharded,
+from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
+from attention_book.processes import (
     check_agreement,
-    go_on,
+    resume,
     joined,
     keep,
     save_shards,
-    save_whole,
-    tensors_of,
-    unseen_loss,
 )
+from attention_book.processes.shards import save_whole, tensors_of
+from attention_book.scale_out import FullyShardedDataParallel, validation_loss
 from attention_book.training import (
-    ALONE,
+    SINGLE_PROCESS,
     Batch,
-    Recipe,
-    Team,
+    TrainingConfig,
+    ParallelStrategy,
     Trainer,
-    add_gradients,
     translation_loss,
 )
+from attention_book.training.loop import add_gradients
 from attention_book.transformer import Transformer, TransformerConfig
 
-SOURCE = Vocabulary([*SPECIAL, *"abcdefghij"])
-TARGET = Vocabulary([*SPECIAL, *"abcdefgh"])
+SOURCE = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
+TARGET = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
 SIZES: dict[str, Any] = {
-    "n_source": 13,
-    "n_target": 11,
+    "source_vocab_size": 13,
+    "target_vocab_size": 11,
     "d_model": 12,
     "n_heads": 2,
     "d_ff": 20,
@@ -66,15 +64,19 @@ SIZES: dict[str, Any] = {
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "tied": {
-        "shared": True,
-        "n_source": 11,
+        "share_embeddings": True,
+        "source_vocab_size": 11,
         "positions": "learned",
         "norm": "pre",
     },
-    "rotary": {"positions": "rotary", "thinking": "swiglu"},
+    "rotary": {"positions": "rotary", "feed_forward": "swiglu"},
 }
-RECIPE = Recipe(
-    n_steps=12, max_tokens=21, accumulate=6, warm_up=3, learning_rate=1e-2
+CONFIG = TrainingConfig(
+    max_steps=12,
+    batch_tokens=21,
+    accumulation_steps=6,
+    warmup_steps=3,
+    learning_rate=1e-2,
 )
 
 
@@ -88,17 +90,19 @@ def some_examples(n: int = 17) -> list[Any]:
 
 
 def a_trainer(
-    team: Team = ALONE, recipe: Recipe = RECIPE, **changes: Any
+    strategy: ParallelStrategy = SINGLE_PROCESS,
+    config: TrainingConfig = CONFIG,
+    **changes: Any,
 ) -> Trainer:
     torch.manual_seed(1)
     model = Transformer(TransformerConfig(**SIZES | changes))
-    return Trainer(model, some_examples(), recipe, team=team)
+    return Trainer(model, some_examples(), config, strategy=strategy)
 
 
 def numbers_of(trainer: Trainer) -> dict[str, list[float]]:
     """All that moves, whole."""
     return {
-        name: trainer.team.whole(tensor).flatten().tolist()
+        name: trainer.strategy.whole(tensor).flatten().tolist()
         for name, tensor in tensors_of(trainer).items()
     }
 
@@ -111,7 +115,7 @@ def gradients_of(trainer: Trainer) -> dict[str, list[float]]:
     found = {}
     for name, parameter in trainer.model.named_parameters():
         assert parameter.grad is not None
-        found[name] = trainer.team.whole(parameter.grad).flatten().tolist()
+        found[name] = trainer.strategy.whole(parameter.grad).flatten().tolist()
     return found
 
 
@@ -125,15 +129,17 @@ def held(trainer: Trainer) -> int:
     )
 
 
-def compare(team: Team, folder: Path, *kinds: str) -> dict[str, Any]:
+def compare(
+    strategy: ParallelStrategy, folder: Path, *kinds: str
+) -> dict[str, Any]:
     """Train some kinds of models."""
     found: dict[str, Any] = {}
     for name in kinds:
-        trainer = a_trainer(team, **KINDS[name])
+        trainer = a_trainer(strategy, **KINDS[name])
         found[name] = {
             "gradients": gradients_of(trainer),
             "losses": [trainer.step() for _ in range(3)],
-            "unseen": unseen_loss(trainer, some_examples(5)),
+            "unseen": validation_loss(trainer, some_examples(5)),
             "numbers": numbers_of(trainer),
             "held": held(trainer),
             "after": trainer.step(),
@@ -141,24 +147,26 @@ def compare(team: Team, folder: Path, *kinds: str) -> dict[str, Any]:
     return found
 
 
-def half(team: Team, folder: Path) -> dict[str, Any]:
+def half(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
     """Train in fp16, whose losses are scaled, and save the scale."""
-    trainer = a_trainer(team, replace(RECIPE, precision="fp16"))
+    trainer = a_trainer(strategy, replace(CONFIG, precision="fp16"))
     trainer.scaler.load_state_dict(
         trainer.scaler.state_dict() | {"scale": 512.0}
     )
     losses = [trainer.step() for _ in range(3)]
-    out = folder / f"half-{type(team).__name__}"
+    out = folder / f"half-{type(strategy).__name__}"
     keep(out, trainer, SOURCE, TARGET)
-    again = a_trainer(team, replace(RECIPE, precision="fp16"))
-    go_on(out, again)
+    again = a_trainer(strategy, replace(CONFIG, precision="fp16"))
+    resume(out, again)
     found = {"losses": losses, "scale": again.scaler.get_scale()}
     return found | {"next": [trainer.step(), again.step()]}
 
 
-def save(team: Team, folder: Path, *ways: str) -> dict[str, Any]:
+def save(
+    strategy: ParallelStrategy, folder: Path, *ways: str
+) -> dict[str, Any]:
     """Take five steps; save whole, in parts, or as train does."""
-    trainer = a_trainer(team)
+    trainer = a_trainer(strategy)
     losses = [trainer.step() for _ in range(5)]
     for way in ways:
         if way.startswith("parts"):
@@ -169,21 +177,25 @@ def save(team: Team, folder: Path, *ways: str) -> dict[str, Any]:
     return {"losses": losses}
 
 
-def continued(team: Team, folder: Path, *ways: str) -> dict[str, Any]:
+def continued(
+    strategy: ParallelStrategy, folder: Path, *ways: str
+) -> dict[str, Any]:
     """Go on from each checkpoint and take three steps more."""
     found: dict[str, Any] = {}
     for way in ways:
-        trainer = a_trainer(team)
-        go_on(folder / way, trainer)
-        start, numbers = len(trainer.losses), numbers_of(trainer)
+        trainer = a_trainer(strategy)
+        resume(folder / way, trainer)
+        start = len(trainer.losses)
+        numbers = numbers_of(trainer)
         losses = [trainer.step() for _ in range(3)]
         found[way] = {"start": start, "losses": losses, "numbers": numbers}
     return found
 
 
-def kept(team: Team, folder: Path) -> dict[str, Any]:
+def kept(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
     """What lies there after each step, as train saves."""
-    trainer, found = a_trainer(team, replace(RECIPE, n_steps=3)), []
+    trainer = a_trainer(strategy, replace(CONFIG, max_steps=3))
+    found = []
     out = folder / "kept-one-by-one/m"
     out.parent.mkdir(exist_ok=True)
     for _ in range(4):
@@ -192,7 +204,7 @@ def kept(team: Team, folder: Path) -> dict[str, Any]:
         found.append(
             [str(p.relative_to(out.parent)) for p in leaves(out.parent)]
         )
-        team.sum(torch.zeros(1))
+        strategy.sum(torch.zeros(1))
         if len(trainer.losses) < 3:
             trainer.step()
     return {"found": found}
@@ -204,20 +216,22 @@ def leaves(folder: Path) -> list[Path]:
     return sorted(p for p in found if p.suffix not in (".json", ".err"))
 
 
-def deal(team: Team, folder: Path, epochs: str) -> dict[str, Any]:
+def deal(
+    strategy: ParallelStrategy, folder: Path, epochs: str
+) -> dict[str, Any]:
     """Train, noting which batches come here."""
     seen: list[list[int]] = []
 
-    def loss_of(model: Transformer, batch: Batch, _: float) -> torch.Tensor:
+    def loss_fn(model: Transformer, batch: Batch, _: float) -> torch.Tensor:
         seen.append(batch.source[:, 0].tolist())
         return translation_loss(model, batch)
 
     examples = [([i + 3] * (i % 4 + 1), [1, 3, 2]) for i in range(31)]
-    model = Transformer(TransformerConfig(**SIZES | {"n_source": 34}))
-    recipe = replace(RECIPE, max_tokens=12)
-    trainer = Trainer(model, examples, recipe, loss_of, team)
+    model = Transformer(TransformerConfig(**SIZES | {"source_vocab_size": 34}))
+    config = replace(CONFIG, batch_tokens=12)
+    trainer = Trainer(model, examples, config, loss_fn, strategy)
     n = len(trainer.batches.order)
-    for _ in range(int(epochs) * n // recipe.accumulate):
+    for _ in range(int(epochs) * n // config.accumulation_steps):
         trainer.step()
     return {"n": n, "seen": seen}
 
@@ -233,30 +247,34 @@ def end_self(how: str) -> None:
     raise ValueError(f"wrong in {how}")
 
 
-def fail(team: Team, folder: Path, how: str, ranks: str) -> dict[str, Any]:
+def fail(
+    strategy: ParallelStrategy, folder: Path, how: str, ranks: str
+) -> dict[str, Any]:
     """Some processes come upon something after two steps."""
-    trainer = a_trainer(team)
+    trainer = a_trainer(strategy)
     for number in range(4):
         trainer.step()
         keep(folder / "model", trainer, SOURCE, TARGET)
-        if number == 1 and str(team.rank) in ranks:
+        if number == 1 and str(strategy.rank) in ranks:
             end_self(how)
     return {}
 
 
-def stop(team: Team, folder: Path) -> dict[str, Any]:
+def stop(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
     """Be told to stop while waiting for the other."""
-    if team.rank == 0:
+    if strategy.rank == 0:
         me = os.getpid(), signal.SIGTERM
         threading.Timer(0.5, os.kill, me).start()
-        team.sum(torch.zeros(1))
+        strategy.sum(torch.zeros(1))
     time.sleep(60)
     return {}
 
 
-def cut_short(team: Team, folder: Path, how: str) -> dict[str, Any]:
+def cut_short(
+    strategy: ParallelStrategy, folder: Path, how: str
+) -> dict[str, Any]:
     """The second process fails while it writes its part, the second time."""
-    trainer = a_trainer(team)
+    trainer = a_trainer(strategy)
     trainer.step()
     keep(folder / "model", trainer, SOURCE, TARGET)
     trainer.step()
@@ -264,10 +282,10 @@ def cut_short(team: Team, folder: Path, how: str) -> dict[str, Any]:
     write: Callable[..., Any] = writer.write_data
 
     def fails(self: Any, *args: Any) -> Any:
-        if team.rank == 1 and how == "full":
+        if strategy.rank == 1 and how == "full":
             raise OSError("no space left")
         done = write(self, *args)
-        if team.rank == 1:
+        if strategy.rank == 1:
             end_self(how)
         return done
 
@@ -276,12 +294,14 @@ def cut_short(team: Team, folder: Path, how: str) -> dict[str, Any]:
     return {}
 
 
-def differ(team: Team, folder: Path, what: str) -> dict[str, Any]:
-    """Do not agree: on the number of batches, or on the recipe."""
-    if what == "accumulate":
-        a_trainer(team, replace(RECIPE, accumulate=4))
-    seed = team.rank if what == "seed" else 0
-    check_agreement(a_trainer(team, replace(RECIPE, seed=seed)))
+def differ(
+    strategy: ParallelStrategy, folder: Path, what: str
+) -> dict[str, Any]:
+    """Do not agree: on the number of batches, or on the config."""
+    if what == "accumulation_steps":
+        a_trainer(strategy, replace(CONFIG, accumulation_steps=4))
+    seed = strategy.rank if what == "seed" else 0
+    check_agreement(a_trainer(strategy, replace(CONFIG, seed=seed)))
     return {}
 
 
@@ -306,10 +326,15 @@ def work(folder: Path, kind: str, jobs: list[list[str]]) -> dict[str, Any]:
         sys.stderr.write(f"said: {text}\n")
 
     sharded = kind == "sharded"
-    with joined(folder / "model", sharded=sharded, say=say) as (team, device):
-        assert isinstance(team, Sharded) == sharded
-        assert (device == "cpu") == (team is not ALONE)
-        found = {job: JOBS[job](team, folder, *more) for job, *more in jobs}
+    with joined(folder / "model", sharded=sharded, say=say) as (
+        strategy,
+        device,
+    ):
+        assert isinstance(strategy, FullyShardedDataParallel) == sharded
+        assert (device == "cpu") == (strategy is not SINGLE_PROCESS)
+        found = {
+            job: JOBS[job](strategy, folder, *more) for job, *more in jobs
+        }
     assert not dist.is_initialized()
     return found
 
@@ -359,7 +384,8 @@ def serve() -> tuple[int, int]:
 
 def run(folder: Path, plan: list[Any]) -> dict[str, Any]:
     """Start the processes; when one fails, end the others as torchrun does."""
-    ranks, (server, port) = range(max(1, plan[1])), serve()
+    ranks = range(max(1, plan[1]))
+    (server, port) = serve()
     for old in (*folder.glob("*.err"), *folder.glob("[0-9].json")):
         old.unlink()
     running: dict[int, int] = {}
@@ -389,7 +415,7 @@ def train(killed: int, step: int) -> None:
     plain = Trainer.step
 
     def kill_or_step(self: Trainer) -> float:
-        if self.team.rank == killed and len(self.losses) == step:
+        if self.strategy.rank == killed and len(self.losses) == step:
             os.kill(os.getpid(), signal.SIGKILL)
         return plain(self)
 

@@ -34,7 +34,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
             path = root / "docs/chapters" / figure
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-        ran.remember(chapter, True, root)
+        ran.project_memory(chapter, True, root)
     (root / "site").mkdir()
     (root / "site/index.html").write_text("the old site")
     return root

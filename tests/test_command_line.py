@@ -15,9 +15,12 @@ import torch
 from PIL import Image
 from typer.testing import CliRunner
 
-from attention_book.command_line import app, load_corpus, main, read_lines
-from attention_book.decoding import GRAMMAR
-from attention_book.training import Trainer, load_model, read_tensors
+from attention_book.cli import app, main
+from attention_book.cli.corpora import load_corpus
+from attention_book.cli.translating import read_lines
+from attention_book.fast_decoding import GRAMMAR
+from attention_book.checkpoints import load_model, read_tensors
+from attention_book.training import Trainer
 from attention_book.vit import digits
 
 SMALL = [
@@ -138,7 +141,7 @@ def test_attention_is_drawn_with_a_row_for_each_word() -> None:
     assert first == "汤姆追逐杰瑞。"
     assert head.split() == ["Tom", "chases", "Jerry", "."]
     words = [row.split()[-1] for row in rows]
-    assert words == ["汤姆", "追逐", "杰瑞", "。", "<end>"]
+    assert words == ["汤姆", "追逐", "杰瑞", "。", "<eos>"]
     assert "█" in "".join(rows)
 
 
@@ -216,7 +219,7 @@ def test_numbers_that_make_no_sense_are_one_line(
         ("--steps", 0, "n_steps must be a positive whole number"),
         ("--smoothing", 2, "smoothing must be in [0, 1)"),
         ("--heads", 3, "n_heads must divide d_model"),
-        ("--tokens", 3, "max_tokens must be"),
+        ("--tokens", 3, "batch_tokens must be"),
     ]:
         options = [*SMALL, option, value]
         line = error_of("train", out, "--corpus", sentences, *options)
@@ -254,7 +257,7 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     assert "\n\n" not in output
     assert "going on from step 6" in run(*command)
     line = error_of(*command[:-1], 7)
-    assert "n_steps" in line
+    assert "max_steps" in line
     assert "use the options it began with, or a new file" in line
     line = error_of(*command, "--layers", 2)
     assert "n_layers" in line
@@ -304,7 +307,8 @@ def test_an_interrupted_run_says_how_to_go_on(
 def test_a_killed_run_ends_as_one_that_was_not(
     sentences: Path, tmp_path: Path
 ) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole = tmp_path / "whole"
+    killed = tmp_path / "killed"
     options = ["--corpus", str(sentences), *SMALL]
     options += ["--steps", "40", "--save-every", "5"]
     run("train", whole, *options)
@@ -342,7 +346,8 @@ def test_evaluate_scores_a_model_of_ones_own(
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, int]]:
     """Unseen digits as image files: PNG and JPEG, dark and light ink."""
-    folder, unseen = tmp_path_factory.mktemp("drawn"), digits()[1]
+    folder = tmp_path_factory.mktemp("drawn")
+    unseen = digits()[1]
     files = []
     for label in range(10):
         ink = unseen.images[unseen.labels == label][1, 0]
@@ -372,7 +377,8 @@ def test_digits_are_read(drawn: list[tuple[Path, int]]) -> None:
 def test_what_is_no_digit_is_one_line(
     tmp_path: Path, error_of: Callable[..., str]
 ) -> None:
-    text, empty = tmp_path / "text.png", tmp_path / "empty.png"
+    text = tmp_path / "text.png"
+    empty = tmp_path / "empty.png"
     text.write_text("no image", "utf-8")
     Image.new("L", (30, 30), 255).save(empty)
     assert f"{text}: wanted an image, got" in error_of("classify", text)
@@ -415,7 +421,7 @@ def test_train_checks_the_device_and_says_what_it_chose(
     assert not torch.equal(*losses)
     assert torch.allclose(*losses, atol=0.1)
     said = error_of("train", half, *options)  # auto is fp32 here
-    assert "recipe precision = 'bf16', wanted 'fp32'" in said
+    assert "config precision = 'bf16', wanted 'fp32'" in said
     assert "use the options it began with" in said
 
 
@@ -423,14 +429,16 @@ def test_train_checks_the_device_and_says_what_it_chose(
 def test_a_compiled_run_learns_the_same(
     sentences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, compile_it = [], torch.compile
+    asked = []
+    compile_it = torch.compile
 
     def quickly(function: object, **how: object) -> object:
         asked.append(how)
         return compile_it(function, backend="eager", **how)
 
     monkeypatch.setattr(torch, "compile", quickly)  # without machine code
-    paths, options = (tmp_path / "eager", tmp_path / "compiled"), [*SMALL]
+    paths = (tmp_path / "eager", tmp_path / "compiled")
+    options = [*SMALL]
     options += ["--corpus", str(sentences), "--steps", "3"]
     run("train", paths[0], *options)
     run("train", paths[1], *options, "--compile")

@@ -1,4 +1,4 @@
-"""attention_book.compared against nn.Conv1d."""
+"""attention_book.convolution against nn.Conv1d."""
 
 import re
 
@@ -7,9 +7,10 @@ import torch
 from torch import nn
 
 from attention_book import attention_weights
-from attention_book.compared import ConvolutionAsAttention
+from attention_book.convolution import ConvolutionAsAttention
 
-BATCH, WORDS = 2, 11
+BATCH = 2
+WORDS = 11
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -27,7 +28,8 @@ def test_it_is_the_convolution(
     twin = ConvolutionAsAttention(convolution, n_words=WORDS)
     x = torch.randn(BATCH, WORDS, c_in)
     a, b = (x.clone().requires_grad_() for _ in "ab")
-    output, expected = twin(a), convolution(b.mT).mT
+    output = twin(a)
+    expected = convolution(b.mT).mT
     torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
     slope = torch.arange(output.numel()).reshape(output.shape).cos()
     (output * slope).sum().backward()
@@ -53,7 +55,7 @@ def test_the_convolution_keeps_its_weights() -> None:
     twin(torch.randn(1, WORDS, 3)).sum().backward()
     assert torch.equal(convolution.weight, before)
     assert convolution.weight.grad is None
-    assert twin.attention.project_query.weight.grad is not None
+    assert twin.attention.q_proj.weight.grad is not None
 
 
 @pytest.mark.parametrize(("width", "words"), [(1, 1), (3, 1), (5, 4092)])
@@ -63,7 +65,8 @@ def test_sentences_may_be_short_or_long(width: int, words: int) -> None:
     twin = ConvolutionAsAttention(convolution, n_words=words)
     x = torch.randn(1, words, 2)
     a, b = (x.clone().requires_grad_() for _ in "ab")
-    output, expected = twin(a), convolution(b.mT).mT
+    output = twin(a)
+    expected = convolution(b.mT).mT
     torch.testing.assert_close(output, expected)
     output.square().sum().backward()
     expected.square().sum().backward()

@@ -12,38 +12,41 @@ import pytest
 import torch
 
 from attention_book.corpus import (
-    COLOURS,
-    END,
-    NOUNS,
-    NUMBERS,
+    EOS,
     PAD,
-    PEOPLE,
-    PLACES,
-    QUALITIES,
-    SPECIAL,
-    START,
-    VERBS,
+    SPECIAL_TOKENS,
+    BOS,
     Phrase,
-    Subwords,
-    Vocabulary,
-    clean,
-    core,
+    WordTokenizer,
     is_held_out,
     make_batches,
     make_split,
     pad,
+    sentence,
+    tokenize,
+    detokenize,
+)
+from attention_book.corpus.grammar import statement
+from attention_book.corpus.lexicon import (
+    COLOURS,
+    NOUNS,
+    NUMBERS,
+    PEOPLE,
+    PLACES,
+    QUALITIES,
+    VERBS,
+)
+from attention_book.texts import (
+    BPETokenizer,
+    clean,
     read_catalogues,
     read_dataset,
     read_tsv,
-    sentence,
     split_pairs,
-    statement,
-    tidy_message,
-    tokenise,
-    tokens_from_json,
-    tokens_to_json,
-    untokenise,
+    tokenizer_from_json,
+    tokenizer_to_json,
 )
+from attention_book.texts.cleaning import core, normalize_message
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +99,8 @@ def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
 def test_tenses_have_their_marks(drawn: list[Phrase]) -> None:
     past = {verb.past for verb in VERBS} - {verb.plain for verb in VERBS}
     for said in drawn:
-        english, chinese = said.english.split(), said.chinese.split()
+        english = said.english.split()
+        chinese = said.chinese.split()
         if "because" in english or "that" in english:
             continue
         if set(english) & past:
@@ -173,7 +177,8 @@ def test_the_split_holds_its_promises() -> None:
     assert make_split(2000, 100, seed=4) != split
 
     part_of = {e: i for i, part in enumerate(split) for e, _ in part}
-    rng, checked = random.Random(3), set()
+    rng = random.Random(3)
+    checked = set()
     while len(checked) < 700:
         said = sentence(rng)
         if (part := part_of.get(said.english)) is not None:
@@ -183,7 +188,8 @@ def test_the_split_holds_its_promises() -> None:
 
 
 def test_pairs_are_noted_for_what_stands_in_the_sentence() -> None:
-    rng, kinds = random.Random(1), set()
+    rng = random.Random(1)
+    kinds = set()
     for _ in range(3000):
         said = sentence(rng)
         words = said.english.split()
@@ -209,13 +215,13 @@ def test_a_tenth_of_the_pairs_is_held_out_and_no_word_is_lost() -> None:
 
 
 def test_a_vocabulary_goes_there_and_back_and_names_the_unknown() -> None:
-    vocabulary = Vocabulary.learn(["b a", "c a ."])
-    assert vocabulary.words == [*SPECIAL, ".", "a", "b", "c"]
-    assert SPECIAL == ["<pad>", "<start>", "<end>"]
+    vocabulary = WordTokenizer.train(["b a", "c a ."])
+    assert vocabulary.words == [*SPECIAL_TOKENS, ".", "a", "b", "c"]
+    assert SPECIAL_TOKENS == ["<pad>", "<bos>", "<eos>"]
     assert len(vocabulary) == 7
     numbers = vocabulary.encode("c b a.")
     assert numbers == [6, 5, 4, 3]
-    assert vocabulary.decode([START, *numbers, PAD, END, 3]) == "c b a."
+    assert vocabulary.decode([BOS, *numbers, PAD, EOS, 3]) == "c b a."
     assert vocabulary.encode("") == []
     assert vocabulary.decode([]) == ""
     with pytest.raises(ValueError, match=r"^unknown words: x y$"):
@@ -223,16 +229,16 @@ def test_a_vocabulary_goes_there_and_back_and_names_the_unknown() -> None:
 
 
 def test_a_vocabulary_takes_other_capitals_only_where_it_must() -> None:
-    vocabulary = Vocabulary.learn(["This this may May"])
+    vocabulary = WordTokenizer.train(["This this may May"])
     this, capital = vocabulary.encode("this This")
     assert this != capital
-    assert Vocabulary.learn(["this"]).encode("This THIS") == [3, 3]
+    assert WordTokenizer.train(["this"]).encode("This THIS") == [3, 3]
     with pytest.raises(ValueError, match="unknown words: THEY"):
         vocabulary.encode("This THEY")
 
 
 def test_chinese_is_written_without_spaces() -> None:
-    vocabulary = Vocabulary.learn(["汤姆 追逐 杰瑞 。"])
+    vocabulary = WordTokenizer.train(["汤姆 追逐 杰瑞 。"])
     numbers = vocabulary.encode("汤姆 追逐 杰瑞 。")
     assert vocabulary.decode(numbers) == "汤姆追逐杰瑞。"
 
@@ -253,8 +259,8 @@ def test_chinese_is_written_without_spaces() -> None:
     ],
 )
 def test_punctuation_stands_apart(text: str, tokens: str) -> None:
-    assert tokenise(text) == tokens
-    assert tokenise(tokens) == tokens
+    assert tokenize(text) == tokens
+    assert tokenize(tokens) == tokens
 
 
 @pytest.mark.parametrize(
@@ -269,35 +275,35 @@ def test_punctuation_stands_apart(text: str, tokens: str) -> None:
     ],
 )
 def test_tokens_are_written_as_people_do(tokens: str, text: str) -> None:
-    assert untokenise(tokens) == text
+    assert detokenize(tokens) == text
 
 
 def test_writing_undoes_cutting(drawn: list[Phrase]) -> None:
     for said in drawn[:500]:
-        assert tokenise(untokenise(said.english)) == said.english
-        assert " " not in untokenise(said.chinese)
+        assert tokenize(detokenize(said.english)) == said.english
+        assert " " not in detokenize(said.chinese)
 
 
-@pytest.mark.parametrize("max_tokens", [9, 20, 1000])
+@pytest.mark.parametrize("batch_tokens", [9, 20, 1000])
 def test_batches_hold_all_once_and_no_more_than_they_may(
-    max_tokens: int,
+    batch_tokens: int,
 ) -> None:
     lengths = [random.Random(i).randint(1, 9) for i in range(200)]
     rng = random.Random(0)
-    batches = make_batches(lengths, max_tokens, rng)
+    batches = make_batches(lengths, batch_tokens, rng)
     assert sorted(i for batch in batches for i in batch) == list(range(200))
     for batch in batches:
         longest = max(lengths[i] for i in batch)
-        assert len(batch) * longest <= max_tokens
-    again = make_batches(lengths, max_tokens, random.Random(0))
+        assert len(batch) * longest <= batch_tokens
+    again = make_batches(lengths, batch_tokens, random.Random(0))
     assert again == batches
-    assert make_batches(lengths, max_tokens, rng) != batches or (
-        max_tokens == 1000
+    assert make_batches(lengths, batch_tokens, rng) != batches or (
+        batch_tokens == 1000
     )
 
 
 def test_a_sentence_longer_than_a_batch_is_named() -> None:
-    with pytest.raises(ValueError, match=r"max_tokens must be 7, .* got 5"):
+    with pytest.raises(ValueError, match=r"batch_tokens must be 7, .* got 5"):
         make_batches([3, 7], 5, random.Random(0))
     assert make_batches([7], 7, random.Random(0)) == [[0]]
     assert make_batches([], 5, random.Random(0)) == []
@@ -344,7 +350,9 @@ def write_mo(path: Path, messages: dict[str, str], charset: str) -> None:
     table = sorted(({"": heading} | messages).items())
     keys = [key.encode(charset) for key, _ in table]
     texts = [text.encode(charset) for _, text in table]
-    n, body, places = len(table), b"", []
+    n = len(table)
+    body = b""
+    places = []
     for part in keys + texts:
         places += [len(part), 28 + 16 * n + len(body)]
         body += part + b"\0"
@@ -528,7 +536,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ImportError, match=r"^run first: pip install tokenizers$"
     ):
-        Subwords.learn(["a"], 300)
+        BPETokenizer.train(["a"], 300)
 
 
 @pytest.mark.parametrize(
@@ -536,7 +544,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ["snake_case", "__init__", "R&D", "%s_file", "pg_dump", "Tom&Jerry", "_x"],
 )
 def test_ordinary_text_is_no_shortcut(text: str) -> None:
-    assert tidy_message(text) == text
+    assert normalize_message(text) == text
     assert clean([(f"{text} is bad", "很糟")]) == [(f"{text} is bad", "很糟")]
 
 
@@ -649,7 +657,7 @@ ODD = [
     " ",
     " a  b ",
     "😀👩\u200d👩\u200d👧 é e\u0301",
-    "<end> and <pad><start>",
+    "<eos> and <pad><bos>",
     "\0\x01\x7f\x1b[0m",
     "a\n\tb\r\n",
     "汤姆追逐独角兽\ufeff\u3000。",
@@ -657,41 +665,43 @@ ODD = [
 
 
 @pytest.fixture(scope="module")
-def subwords() -> Subwords:
+def subwords() -> BPETokenizer:
     pytest.importorskip("tokenizers")
-    texts = ["Tom chases Jerry.", "汤姆追逐杰瑞。", "the end <end>"] * 5
-    return Subwords.learn(texts, n_words=300)
+    texts = ["Tom chases Jerry.", "汤姆追逐杰瑞。", "the end <eos>"] * 5
+    return BPETokenizer.train(texts, n_words=300)
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_subwords_lose_nothing(subwords: Subwords, text: str) -> None:
+def test_subwords_lose_nothing(subwords: BPETokenizer, text: str) -> None:
     numbers = subwords.encode(text)
     assert subwords.decode(numbers) == text
-    assert not {PAD, START, END} & set(numbers)
+    assert not {PAD, BOS, EOS} & set(numbers)
     assert all(0 <= number < len(subwords) for number in numbers)
-    again = tokens_from_json(tokens_to_json(subwords))
-    assert isinstance(again, Subwords)
+    again = tokenizer_from_json(tokenizer_to_json(subwords))
+    assert isinstance(again, BPETokenizer)
     assert again.encode(text) == numbers
-    assert again.decode([START, *numbers, END, numbers[0] if text else 5]) == (
+    assert again.decode([BOS, *numbers, EOS, numbers[0] if text else 5]) == (
         text
     )
 
 
-def test_subwords_learn_pieces_and_never_too_few(subwords: Subwords) -> None:
+def test_subwords_learn_pieces_and_never_too_few(
+    subwords: BPETokenizer,
+) -> None:
     assert 259 < len(subwords) <= 300
     assert len(subwords.encode(" chases")) == 1
     assert len(subwords.encode("独")) == 3
-    assert len(Subwords.learn(["aa bb"] * 9, 259)) == 259
+    assert len(BPETokenizer.train(["aa bb"] * 9, 259)) == 259
     for few in 258, 3, 0:
         with pytest.raises(
             ValueError, match=f"^n_words must be 259 or more, got {few}$"
         ):
-            Subwords.learn(["aa bb"], few)
+            BPETokenizer.train(["aa bb"], few)
 
 
 def test_vocabularies_go_through_json() -> None:
-    vocabulary = Vocabulary.learn(['"quoted" \\ 汤姆 é'])
-    again = tokens_from_json(tokens_to_json(vocabulary))
-    assert isinstance(again, Vocabulary)
+    vocabulary = WordTokenizer.train(['"quoted" \\ 汤姆 é'])
+    again = tokenizer_from_json(tokenizer_to_json(vocabulary))
+    assert isinstance(again, WordTokenizer)
     assert again.words == vocabulary.words
     assert again.encode("汤姆") == vocabulary.encode("汤姆")

@@ -11,12 +11,18 @@ from attention_book import (
     causal_mask,
     padding_mask,
 )
-from attention_book.decoder import Decoder, DecoderLayer, shift
+from attention_book.decoder import Decoder, DecoderLayer, teacher_forcing_pair
 from attention_book.encoder import FeedForward, PostNorm, PreNorm
-from attention_book.multi_head import Packed, Packing
+from attention_book.padding import PackedMask, PaddingLayout
 from tests.twins import randomise, stack_state
 
-BATCH, WORDS, SOURCE, D, HEADS, D_FF, LAYERS = 3, 5, 7, 24, 4, 40, 2
+BATCH = 3
+WORDS = 5
+SOURCE = 7
+D = 24
+HEADS = 4
+D_FF = 40
+LAYERS = 2
 MASK = padding_mask(torch.tensor([7, 2, 4]), SOURCE)
 
 
@@ -98,7 +104,7 @@ def test_step_by_step_equals_all_at_once(
     decoder = a_decoder(around, attention).eval()
     x, memory = inputs()
     with torch.no_grad():
-        remembered = decoder.remember(memory)
+        remembered = decoder.project_memory(memory)
         caches = [KeyValueCache(WORDS) for _ in range(LAYERS)]
         parts = [
             decoder(part, remembered, MASK, caches)
@@ -130,7 +136,7 @@ def test_the_future_and_the_padding_are_hidden_and_the_source_is_not() -> None:
 
 def test_translations_are_shifted_by_one() -> None:
     target = torch.tensor([[1, 5, 7, 2], [1, 8, 2, 0]])
-    read, write = shift(target)
+    read, write = teacher_forcing_pair(target)
     assert read.tolist() == [[1, 5, 7], [1, 8, 2]]
     assert write.tolist() == [[5, 7, 2], [8, 2, 0]]
 
@@ -141,29 +147,31 @@ def test_a_cache_for_each_layer_is_asked_for() -> None:
     with pytest.raises(ValueError, match="each of 2 layers, got 2 and 1"):
         decoder(x, memory, caches=[KeyValueCache(WORDS)])
     with pytest.raises(ValueError, match="each of 2 layers, got 1 and 2"):
-        decoder(x, decoder.remember(memory)[:1])
+        decoder(x, decoder.project_memory(memory)[:1])
 
 
 @pytest.mark.parametrize("is_causal", [True, False])
 def test_packed_words_are_decoded_as_padded_ones(is_causal: bool) -> None:
-    decoder, (x, memory) = a_decoder(PreNorm).eval(), inputs()
-    words = Packing(torch.tensor([WORDS, 2, 3]), WORDS)
-    source = Packing(torch.tensor([2, SOURCE, 1]), SOURCE)
+    decoder = a_decoder(PreNorm).eval()
+    (x, memory) = inputs()
+    words = PaddingLayout(torch.tensor([WORDS, 2, 3]), WORDS)
+    source = PaddingLayout(torch.tensor([2, SOURCE, 1]), SOURCE)
     padded = decoder(
         x, memory, source.mask, mask=words.mask, is_causal=is_causal
     )
     packed = decoder(
         words.pack(x),
-        source.pack(memory),
-        Packed(words, source),
-        mask=Packed(words, words),
+        source.unpad(memory),
+        PackedMask(words, source),
+        mask=PackedMask(words, words),
         is_causal=is_causal,
     )
     torch.testing.assert_close(packed, words.pack(padded))
 
 
 def test_the_words_may_look_ahead_where_nothing_is_causal() -> None:
-    decoder, (x, memory) = a_decoder(PreNorm).eval(), inputs()
+    decoder = a_decoder(PreNorm).eval()
+    (x, memory) = inputs()
     usual = decoder(x, memory, MASK, is_causal=False)
     changed = torch.cat([x[:, :-1], torch.ones_like(x[:, -1:])], dim=1)
     output = decoder(changed, memory, MASK, is_causal=False)

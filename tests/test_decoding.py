@@ -15,32 +15,30 @@ import torch
 from torch import Tensor, nn
 
 from attention_book import decoding
-from attention_book.corpus import END, SPECIAL, START, Vocabulary, pad
-from attention_book.decoding import (
+from attention_book.corpus import EOS, SPECIAL_TOKENS, BOS, WordTokenizer, pad
+from attention_book.decoding import cross_weights, greedy, sampler, score
+from attention_book.fast_decoding import (
     IncrementalDecoder,
-    LaidOut,
+    PrepackedLinear,
     Translator,
-    Writing,
     beam_search,
-    cross_weights,
-    greedy,
-    per_length,
-    sampler,
-    score,
     write,
 )
-from attention_book.training import Recipe, Trainer, save_model
+from attention_book.fast_decoding.beam import length_penalty
+from attention_book.fast_decoding.state import DecodingState
+from attention_book.checkpoints import save_model
+from attention_book.training import TrainingConfig, Trainer
 from attention_book.transformer import Transformer, TransformerConfig
 
 MOST = 17
 SMALL: dict[str, Any] = {
-    "n_source": 13,
-    "n_target": 11,
+    "source_vocab_size": 13,
+    "target_vocab_size": 11,
     "d_model": 24,
     "n_heads": 3,
     "d_ff": 40,
     "n_layers": 2,
-    "max_words": MOST,
+    "max_length": MOST,
 }
 SOURCES = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5, 5], [4, 9, 8, 7]]
 
@@ -49,17 +47,22 @@ SOURCES = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5, 5], [4, 9, 8, 7]]
 def trained(seed: int, n_steps: int, **changes: Any) -> Transformer:
     """A model that has begun to learn translations drawn at random."""
     config = TransformerConfig(**SMALL | changes)
-    rng, examples = random.Random(seed), []
-    sources = [[w for w in words if w < config.n_source] for words in SOURCES]
+    rng = random.Random(seed)
+    examples = []
+    sources = [
+        [w for w in words if w < config.source_vocab_size] for words in SOURCES
+    ]
     for source, most in zip(sources, (2, 9, 5, 12, 7), strict=True):
-        target = [rng.randrange(3, config.n_target) for _ in range(most)]
-        most = config.max_words
-        examples.append(((source or [3])[:most], [START, *target, END][:most]))
+        target = [
+            rng.randrange(3, config.target_vocab_size) for _ in range(most)
+        ]
+        most = config.max_length
+        examples.append(((source or [3])[:most], [BOS, *target, EOS][:most]))
     torch.manual_seed(seed)
-    recipe = Recipe(
-        n_steps=n_steps, max_tokens=99, learning_rate=2e-2, warm_up=4
+    config = TrainingConfig(
+        n_steps=n_steps, batch_tokens=99, learning_rate=2e-2, warmup_steps=4
     )
-    trainer = Trainer(Transformer(config), examples, recipe)
+    trainer = Trainer(Transformer(config), examples, config)
     for _ in range(n_steps):
         trainer.step()
     trainer.optimizer.zero_grad()
@@ -78,42 +81,44 @@ def next_scores(
     logits = model(
         torch.tensor([source]),
         torch.tensor([len(source)]),
-        torch.tensor([[START, *words]]),
+        torch.tensor([[BOS, *words]]),
     )
     return logits[0, -1].log_softmax(-1)
 
 
 def plainly(
-    model: Transformer, source: Sequence[int], max_words: int = MOST
+    model: Transformer, source: Sequence[int], max_length: int = MOST
 ) -> list[int]:
     words: list[int] = []
-    while len(words) < max_words and words[-1:] != [END]:
+    while len(words) < max_length and words[-1:] != [EOS]:
         words.append(int(next_scores(model, source, words).argmax()))
     return words
 
 
 KINDS = [
-    {"norm": norm, "positions": positions, "thinking": thinking}
+    {"norm": norm, "positions": positions, "feed_forward": feed_forward}
     for norm in ("post", "pre")
     for positions in ("sinusoidal", "learned", "rotary")
-    for thinking in ("relu", "gelu", "swiglu")
+    for feed_forward in ("relu", "gelu", "swiglu")
 ]
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("share_embeddings", [False, True])
 @pytest.mark.parametrize("kinds", KINDS)
 def test_writing_equals_computing_all_anew(
-    kinds: dict[str, Any], shared: bool, unchecked: None
+    kinds: dict[str, Any], share_embeddings: bool, unchecked: None
 ) -> None:
-    sizes = {"n_source": 11, "shared": True} if shared else {}
+    sizes = (
+        {"source_vocab_size": 11, "share_embeddings": True} if shared else {}
+    )
     model = a_model(**kinds, **sizes)
     decoder = IncrementalDecoder(model)
     expected = [plainly(model, source) for source in SOURCES]
     assert len({tuple(words) for words in expected}) > 2
-    found = write(decoder, *pad(SOURCES), max_words=MOST)
+    found = write(decoder, *pad(SOURCES), max_length=MOST)
     assert found == expected
     for source, words in zip(SOURCES, expected, strict=True):
-        assert write(decoder, *pad([source]), max_words=MOST) == [words]
+        assert write(decoder, *pad([source]), max_length=MOST) == [words]
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +133,12 @@ def uneven() -> Transformer:
 def test_rows_that_have_finished_cost_nothing(
     uneven: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, places, shapes = [], [], []
+    rows = []
+    places = []
+    shapes = []
     step = IncrementalDecoder.step
 
-    def watched(self: Any, writing: Writing, words: Tensor) -> Tensor:
+    def watched(self: Any, writing: DecodingState, words: Tensor) -> Tensor:
         rows.append(len(words))
         assert len(writing) == len(words) == writing.sources.shape[2]
         places.append(writing.words.data_ptr())
@@ -140,7 +147,7 @@ def test_rows_that_have_finished_cost_nothing(
 
     monkeypatch.setattr(IncrementalDecoder, "step", watched)
     decoder = IncrementalDecoder(uneven)
-    found = write(decoder, *pad(SOURCES), max_words=MOST)
+    found = write(decoder, *pad(SOURCES), max_length=MOST)
     expected = [plainly(uneven, source) for source in SOURCES]
     assert found == expected
     ends = [len(words) for words in expected]
@@ -154,36 +161,36 @@ def test_only_one_row_moves_for_each_that_leaves(
     uneven: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved = []
-    copy = Writing.copy
+    copy = DecodingState.copy
 
     def watched(self: Any, rows: list[int], into: list[int]) -> None:
         assert len(rows) == len(into)
         moved.extend(rows)
         copy(self, rows, into)
 
-    monkeypatch.setattr(Writing, "copy", watched)
-    found = write(IncrementalDecoder(uneven), *pad(SOURCES), max_words=MOST)
-    assert len(moved) < sum(words[-1] == END for words in found)
+    monkeypatch.setattr(DecodingState, "copy", watched)
+    found = write(IncrementalDecoder(uneven), *pad(SOURCES), max_length=MOST)
+    assert len(moved) < sum(words[-1] == EOS for words in found)
 
 
 def test_a_word_is_written_at_most_so_often(uneven: Transformer) -> None:
     decoder = IncrementalDecoder(uneven)
     expected = [plainly(uneven, source, 3) for source in SOURCES]
-    assert write(decoder, *pad(SOURCES), max_words=3) == expected
-    assert write(decoder, *pad([[3]]), max_words=0) == [[]]
+    assert write(decoder, *pad(SOURCES), max_length=3) == expected
+    assert write(decoder, *pad([[3]]), max_length=0) == [[]]
 
 
 def test_the_room_and_the_lengths_are_checked(unchecked: None) -> None:
     decoder = IncrementalDecoder(a_model())
     table, lengths = pad([[3, 4], [5]])
     writing = decoder.start(table, lengths, 1)
-    decoder.step(writing, torch.tensor([START, START]))
+    decoder.step(writing, torch.tensor([BOS, BOS]))
     with pytest.raises(ValueError, match="there is room for 1 words, no more"):
         decoder.step(writing, torch.tensor([4, 4]))
     for wrong in [0, 2], [1, 3], [-1, 2]:
         with pytest.raises(ValueError, match="lengths must be 1 to 2, got"):
             decoder.start(table, torch.tensor(wrong), 5)
-    learned = IncrementalDecoder(a_model(positions="learned", max_words=5))
+    learned = IncrementalDecoder(a_model(positions="learned", max_length=5))
     with pytest.raises(ValueError, match="positions must be from 0 to 4"):
         learned.start(table, lengths, 6)
     learned.start(table, lengths, 5)
@@ -194,10 +201,10 @@ def test_padding_is_not_looked_at() -> None:
     table = torch.tensor([[3, 4, 0, 0], [5, 0, 0, 0]])
     other = torch.tensor([[3, 4, 9, 8], [5, 7, 6, 12]])
     lengths = torch.tensor([2, 1])
-    words = write(decoder, table, lengths, max_words=5)
-    assert write(decoder, other, lengths, max_words=5) == words
+    words = write(decoder, table, lengths, max_length=5)
+    assert write(decoder, other, lengths, max_length=5) == words
     writings = [decoder.start(t, lengths, 1) for t in (table, other)]
-    start = torch.tensor([START, START])
+    start = torch.tensor([BOS, BOS])
     a, b = (decoder.step(writing, start) for writing in writings)
     torch.testing.assert_close(a, b)
 
@@ -208,7 +215,7 @@ def test_the_given_model_is_left_alone(training: bool) -> None:
     before = {name: p.clone() for name, p in model.state_dict().items()}
     kinds = [type(module) for module in model.modules()]
     decoder = IncrementalDecoder(model)
-    first = write(decoder, *pad(SOURCES), max_words=MOST)
+    first = write(decoder, *pad(SOURCES), max_length=MOST)
     assert [type(module) for module in model.modules()] == kinds
     assert all(m.training == training for m in model.modules())
     assert all(p.requires_grad for p in model.parameters())
@@ -217,7 +224,7 @@ def test_the_given_model_is_left_alone(training: bool) -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    assert write(decoder, *pad(SOURCES), max_words=MOST) == first
+    assert write(decoder, *pad(SOURCES), max_length=MOST) == first
 
 
 @pytest.mark.parametrize("tiles", [True, False])
@@ -234,11 +241,11 @@ def test_weights_laid_out_give_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not tiles:
-        monkeypatch.setattr(decoding, "has_tiles", lambda weight: False)
+        monkeypatch.setattr(decoding, "can_prepack", lambda weight: False)
     torch.manual_seed(0)
     plain = nn.Linear(7, 5, bias=bias, dtype=dtype)
-    ours = LaidOut(plain.weight, plain.bias)
-    laid = tiles and decoding.has_tiles(torch.ones(1, dtype=dtype))
+    ours = PrepackedLinear(plain.weight, plain.bias)
+    laid = tiles and decoding.can_prepack(torch.ones(1, dtype=dtype))
     assert (ours.tiles is not None) == laid
     x = torch.randn(shape, dtype=dtype)
     before = x.clone(), plain.bias.clone() if bias else None
@@ -254,12 +261,12 @@ def test_without_tiles_the_same_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = a_model()
-    usual = write(IncrementalDecoder(model), *pad(SOURCES), max_words=MOST)
-    monkeypatch.setattr(decoding, "has_tiles", lambda weight: False)
+    usual = write(IncrementalDecoder(model), *pad(SOURCES), max_length=MOST)
+    monkeypatch.setattr(decoding, "can_prepack", lambda weight: False)
     decoder = IncrementalDecoder(model)
-    assert write(decoder, *pad(SOURCES), max_words=MOST) == usual
+    assert write(decoder, *pad(SOURCES), max_length=MOST) == usual
     double = IncrementalDecoder(model.double())
-    assert write(double, *pad(SOURCES), max_words=MOST) == usual
+    assert write(double, *pad(SOURCES), max_length=MOST) == usual
 
 
 def shares_of(n: int = 4000, **options: Any) -> list[float]:
@@ -294,7 +301,8 @@ NOT = -math.inf
 def test_words_are_drawn_by_their_shares(
     options: dict[str, Any], scores: list[float]
 ) -> None:
-    found, wanted = shares_of(**options), probabilities(scores)
+    found = shares_of(**options)
+    wanted = probabilities(scores)
     for share, probability in zip(found, wanted, strict=True):
         assert share == pytest.approx(probability, abs=0.025)
         assert (share == 0) == (probability == 0)
@@ -310,14 +318,14 @@ def test_caution_is_greedy(options: dict[str, Any]) -> None:
     assert torch.equal(greedy(scores), scores.argmax(-1))
     decoder = IncrementalDecoder(a_model())
     for choose in draw, greedy:
-        found = write(decoder, *pad(SOURCES), max_words=9, choose=choose)
-        assert found == write(decoder, *pad(SOURCES), max_words=9)
+        found = write(decoder, *pad(SOURCES), max_length=9, next_token=next_token)
+        assert found == write(decoder, *pad(SOURCES), max_length=9)
 
 
 def test_chance_comes_from_the_generator_alone() -> None:
     def drawn(seed: int) -> list[list[int]]:
         draw = sampler(torch.Generator().manual_seed(seed), temperature=3.0)
-        return write(decoder, *pad(SOURCES), max_words=9, choose=draw)
+        return write(decoder, *pad(SOURCES), max_length=9, next_token=draw)
 
     decoder = IncrementalDecoder(a_model())
     state = torch.get_rng_state()
@@ -352,7 +360,7 @@ def all_translations(
     while going:
         prefixes = list(going)
         with torch.no_grad():
-            target = torch.tensor([[START, *words] for words in prefixes])
+            target = torch.tensor([[BOS, *words] for words in prefixes])
             n = len(prefixes)
             table = torch.tensor([source]).expand(n, -1)
             lengths = torch.full((n,), len(source))
@@ -360,7 +368,7 @@ def all_translations(
         longer = {}
         for words, row in zip(prefixes, logits.tolist(), strict=True):
             for word, s in enumerate(row):
-                done = word == END or len(words) + 1 == most
+                done = word == EOS or len(words) + 1 == most
                 (ended if done else longer)[*words, word] = going[words] + s
         going = longer
     return ended
@@ -371,10 +379,13 @@ def all_translations(
 def test_a_wide_beam_finds_the_best_of_all(
     alpha: float, norm: str, unchecked: None
 ) -> None:
-    most, sources = 4, [[3, 4, 5], [4]]
+    most = 4
+    sources = [[3, 4, 5], [4]]
     differ = 0
     for seed in range(3):
-        model = a_model(seed, 8, n_source=6, n_target=5, norm=norm)
+        model = a_model(
+            seed, 8, source_vocab_size=6, target_vocab_size=5, norm=norm
+        )
         decoder = IncrementalDecoder(model)
         best = []
         for source in sources:
@@ -386,10 +397,10 @@ def test_a_wide_beam_finds_the_best_of_all(
                     key=lambda w, e=every: e[w] / ((5 + len(w)) / 6) ** alpha,
                 )
             )
-        options: dict[str, Any] = {"max_words": most, "alpha": alpha}
+        options: dict[str, Any] = {"max_length": most, "alpha": alpha}
         found = beam_search(decoder, *pad(sources), size=5**4, **options)
         assert [tuple(words) for words in found] == best
-        differ += found != write(decoder, *pad(sources), max_words=most)
+        differ += found != write(decoder, *pad(sources), max_length=most)
     assert differ or alpha == 1  # else greedy would have done
 
 
@@ -399,9 +410,9 @@ def test_a_beam_of_one_is_greedy(alpha: float, unchecked: None) -> None:
         model = a_model(seed, 9)
         decoder = IncrementalDecoder(model)
         found = beam_search(
-            decoder, *pad(SOURCES), max_words=MOST, size=1, alpha=alpha
+            decoder, *pad(SOURCES), max_length=MOST, size=1, alpha=alpha
         )
-        assert found == write(decoder, *pad(SOURCES), max_words=MOST)
+        assert found == write(decoder, *pad(SOURCES), max_length=MOST)
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
@@ -412,7 +423,7 @@ def test_beams_of_a_batch_equal_one_by_one(
     for seed in range(2):
         model = a_model(seed, 12, positions=positions)
         decoder = IncrementalDecoder(model)
-        options = {"max_words": 9, "size": size}
+        options = {"max_length": 9, "size": size}
         found = beam_search(decoder, *pad(SOURCES), **options)
         for source, words in zip(SOURCES, found, strict=True):
             assert plain_beam(model, source, 9, size) == words
@@ -422,7 +433,7 @@ def test_beams_of_a_batch_equal_one_by_one(
 def plain_beam(
     model: Transformer, source: Sequence[int], most: int, size: int
 ) -> list[int]:
-    """The same search with lists, computing everything anew."""
+    """The same search with lists, compute_context everything anew."""
     going: list[tuple[float, list[int]]] = [(0.0, [])]
     ended: list[tuple[float, list[int]]] = []
     while going and len(ended) < size:
@@ -436,9 +447,9 @@ def plain_beam(
         longer.sort(key=lambda item: -item[0])
         going = []
         for place, (s, words) in enumerate(longer[: 2 * size]):
-            if words[-1] == END or len(words) == most:
+            if words[-1] == EOS or len(words) == most:
                 if place < size:
-                    ended.append((per_length(s, len(words), 0.6), words))
+                    ended.append((length_penalty(s, len(words), 0.6), words))
             elif len(going) < size:
                 going.append((s, words))
     return max(ended)[1]
@@ -447,17 +458,18 @@ def plain_beam(
 def test_beams_that_are_done_cost_nothing(
     uneven: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, places = [], set()
+    rows = []
+    places = set()
     step = IncrementalDecoder.step
 
-    def watched(self: Any, writing: Writing, words: Tensor) -> Tensor:
+    def watched(self: Any, writing: DecodingState, words: Tensor) -> Tensor:
         rows.append(len(words))
         places.add(writing.words.data_ptr())
         return step(self, writing, words)
 
     monkeypatch.setattr(IncrementalDecoder, "step", watched)
     decoder = IncrementalDecoder(uneven)
-    beam_search(decoder, *pad(SOURCES), max_words=MOST, size=2)
+    beam_search(decoder, *pad(SOURCES), max_length=MOST, size=2)
     assert rows[0] == 2 * len(SOURCES)
     assert rows == sorted(rows, reverse=True)
     assert rows[-1] < rows[0]
@@ -466,10 +478,10 @@ def test_beams_that_are_done_cost_nothing(
 
 
 def test_scores_are_weighed_by_length() -> None:
-    assert per_length(-6.0, 1, 0.7) == -6.0
-    assert per_length(-6.0, 7, 1.0) == -3.0
-    assert per_length(-6.0, 19, 0.5) == pytest.approx(-3.0)
-    assert per_length(-6.0, 19, 0.0) == -6.0
+    assert length_penalty(-6.0, 1, 0.7) == -6.0
+    assert length_penalty(-6.0, 7, 1.0) == -3.0
+    assert length_penalty(-6.0, 19, 0.5) == pytest.approx(-3.0)
+    assert length_penalty(-6.0, 19, 0.0) == -6.0
 
 
 @pytest.mark.parametrize(("size", "alpha"), [(0, 0.6), (-1, 0.6), (2, -0.1)])
@@ -477,11 +489,11 @@ def test_a_beam_that_makes_no_sense(size: int, alpha: float) -> None:
     decoder = IncrementalDecoder(a_model())
     message = f"wanted size > 0 and alpha >= 0, got {size} and {alpha}"
     with pytest.raises(ValueError, match=message):
-        beam_search(decoder, *pad([[3]]), max_words=3, size=size, alpha=alpha)
+        beam_search(decoder, *pad([[3]]), max_length=3, size=size, alpha=alpha)
 
 
-ENGLISH = Vocabulary([*SPECIAL, *"abcdefghij"])
-CHINESE = Vocabulary([*SPECIAL, *"甲乙丙丁戊己庚辛"])
+ENGLISH = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
+CHINESE = WordTokenizer([*SPECIAL_TOKENS, *"甲乙丙丁戊己庚辛"])
 
 
 def texts() -> list[str]:
@@ -496,7 +508,7 @@ def texts() -> list[str]:
 def test_many_texts_come_back_in_their_order(
     beam: int, unchecked: None
 ) -> None:
-    model = a_model(positions="learned", max_words=11)
+    model = a_model(positions="learned", max_length=11)
     translator = Translator(model, ENGLISH, CHINESE)
     found = translator.translate(texts(), beam=beam)
     assert len(set(found)) > 5
@@ -519,7 +531,7 @@ def test_a_saved_model_translates_alike(tmp_path: Path) -> None:
 
 
 def test_texts_that_will_not_do() -> None:
-    model = a_model(positions="learned", max_words=3)
+    model = a_model(positions="learned", max_length=3)
     translator = Translator(model, ENGLISH, CHINESE)
     with pytest.raises(ValueError, match=r"^unknown words: x y$"):
         translator.translate(["a", "x b y"])
@@ -576,15 +588,15 @@ def weights_by_hand(
     """Weights of the first layer's cross-attention, from its inputs."""
     layer: Any = model.decoder.layers[0]
     seen: list[tuple[Tensor, Tensor]] = []
-    hook = layer.cross.register_forward_pre_hook(
+    hook = layer.cross_attention.register_forward_pre_hook(
         lambda _, inputs: seen.append(inputs[:2])
     )
     next_scores(model, source, target[:-1])
     hook.remove()
     x, memory = seen[0]
     heads = model.config.n_heads
-    q = layer.cross.project_query(x)[0].chunk(heads, -1)
-    both = layer.cross.project_key_value(memory)[0]
+    q = layer.cross_attention.q_proj(x)[0].chunk(heads, -1)
+    both = layer.cross_attention.kv_proj(memory)[0]
     k = both[:, : model.config.d_model].chunk(heads, -1)
     return torch.stack(
         [
@@ -596,7 +608,9 @@ def weights_by_hand(
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_where_it_looks(norm: str) -> None:
-    model, source, target = a_model(norm=norm), [3, 4, 5, 6, 7], [5, 6, END]
+    model = a_model(norm=norm)
+    source = [3, 4, 5, 6, 7]
+    target = [5, 6, EOS]
     weights = cross_weights(model, source, target)
     assert weights.shape == (2, 3, 3, 5)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 3))
@@ -611,7 +625,7 @@ def hooks_of(model: Transformer) -> int:
 
 
 def test_hooks_are_removed_even_on_error() -> None:
-    model = a_model(positions="learned", max_words=4)
+    model = a_model(positions="learned", max_length=4)
     with pytest.raises(ValueError, match="positions must be"):
         cross_weights(model, [3], [4] * 5)
     assert hooks_of(model) == 0

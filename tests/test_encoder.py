@@ -16,7 +16,12 @@ from attention_book.encoder import (
 )
 from tests.twins import randomise, stack_state
 
-BATCH, WORDS, D, HEADS, D_FF, LAYERS = 3, 7, 24, 4, 40, 2
+BATCH = 3
+WORDS = 7
+D = 24
+HEADS = 4
+D_FF = 40
+LAYERS = 2
 LENGTHS = torch.tensor([7, 2, 4])
 
 
@@ -83,16 +88,19 @@ def test_it_equals_pytorch_forward_and_backward(
     (other * slope).sum().backward()
     torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-4)
     for i in range(LAYERS):
-        mine_ff = ours.layers[i].feed_forward.widen.weight.grad
+        mine_ff = ours.layers[i].feed_forward.up_proj.weight.grad
         other_ff = theirs.layers[i].linear1.weight.grad
         torch.testing.assert_close(mine_ff, other_ff, atol=1e-4, rtol=1e-4)
 
 
 def test_a_feed_forward_network_is_its_formula_word_by_word() -> None:
     torch.manual_seed(0)
-    network, x = FeedForward(D, D_FF), words()
-    W_1, b_1 = network.widen.weight.T, network.widen.bias
-    W_2, b_2 = network.narrow.weight.T, network.narrow.bias
+    network = FeedForward(D, D_FF)
+    x = words()
+    W_1 = network.up_proj.weight.T
+    b_1 = network.up_proj.bias
+    W_2 = network.down_proj.weight.T
+    b_2 = network.down_proj.bias
     for b in range(BATCH):
         for i in range(WORDS):
             middle = torch.clamp(x[b, i] @ W_1 + b_1, min=0)
@@ -103,18 +111,20 @@ def test_a_feed_forward_network_is_its_formula_word_by_word() -> None:
 
 def test_swiglu_is_its_formula() -> None:
     torch.manual_seed(0)
-    network, x = SwiGLU(D, D_FF), words()
-    W, V = network.widen.weight.T.chunk(2, dim=1)
+    network = SwiGLU(D, D_FF)
+    x = words()
+    W, V = network.up_proj.weight.T.chunk(2, dim=1)
     gate = x @ W
     middle = gate * torch.sigmoid(gate) * (x @ V)
-    expected = middle @ network.narrow.weight.T
+    expected = middle @ network.down_proj.weight.T
     torch.testing.assert_close(network(x), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("around", [PostNorm, PreNorm])
 def test_norms_stand_where_their_names_say(around: type[PostNorm]) -> None:
     torch.manual_seed(0)
-    wrap, x = around(D), 5 * words() + 3
+    wrap = around(D)
+    x = 5 * words() + 3
     part = nn.Linear(D, D)
     expected = (
         wrap.norm(x + part(x))
@@ -126,7 +136,8 @@ def test_norms_stand_where_their_names_say(around: type[PostNorm]) -> None:
 
 @pytest.mark.parametrize("around", [PostNorm, PreNorm])
 def test_dropout_acts_in_training_only(around: type[PostNorm]) -> None:
-    encoder, x = an_encoder(around, dropout=0.5), words()
+    encoder = an_encoder(around, dropout=0.5)
+    x = words()
     assert not torch.allclose(encoder(x), encoder(x))
     encoder.eval()
     torch.testing.assert_close(encoder(x), an_encoder(around)(x))
@@ -143,7 +154,8 @@ def test_dropout_reaches_every_part() -> None:
 
 @pytest.mark.parametrize("around", [PostNorm, PreNorm])
 def test_padding_reaches_no_real_word(around: type[PostNorm]) -> None:
-    encoder, x = an_encoder(around).eval(), words()
+    encoder = an_encoder(around).eval()
+    x = words()
     mask = padding_mask(LENGTHS, WORDS)
     scribbled = torch.where(mask[:, 0, 0, :, None], x, 99.0)
     real = mask[:, 0, 0]

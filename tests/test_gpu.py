@@ -14,26 +14,27 @@ from torch.utils.flop_counter import FlopCounterMode
 import attention_book
 from attention_book import gpu
 from attention_book.corpus import PAD, pad
+from attention_book.fast_decoding import StaticDecoder
+from attention_book.fast_decoding.captured import StaticDecodingState, record
 from attention_book.gpu import (
-    ON_CPU,
-    Engine,
-    Roof,
-    StaticDecoder,
-    StaticWriting,
-    Work,
-    attention_work,
-    choose,
-    computing,
-    deploy,
-    kernel_of,
-    linear_work,
-    measure_roof,
-    record,
+    Roofline,
+    Cost,
+    attention_cost,
+    linear_cost,
+    measure_roofline,
     seconds,
-    seeded,
     transformer_flops,
 )
-from attention_book.training import Recipe, Trainer
+from attention_book.runtime import (
+    ON_CPU,
+    ComputeConfig,
+    get_compute_config,
+    compute_context,
+    inference_copy,
+    kernel_of,
+    seeded,
+)
+from attention_book.training import TrainingConfig, Trainer
 from tests.gpu.test_multi_head import *  # noqa: F403
 from tests.gpu.test_scoring import *  # noqa: F403
 from tests.gpu.test_transformer import *  # noqa: F403
@@ -72,22 +73,22 @@ def test_a_card_gets_what_it_is_good_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a_card(monkeypatch, capability)
-    engine = choose()
-    assert engine.device == torch.device("cuda")
-    assert engine.precision == precision
-    assert engine.records
-    assert engine.scaler().is_enabled() == (precision == "fp16")
-    assert "cuda, cpu" in engine.why[0]
-    assert choose("cuda:0", "fp32").precision == "fp32"
-    assert choose("cpu").precision == "fp32"
+    compute = get_compute_config()
+    assert compute.device == torch.device("cuda")
+    assert compute.precision == precision
+    assert compute.uses_cuda_graphs
+    assert compute.scaler().is_enabled() == (precision == "fp16")
+    assert "cuda, cpu" in compute.why[0]
+    assert get_compute_config("cuda:0", "fp32").precision == "fp32"
+    assert get_compute_config("cpu").precision == "fp32"
 
 
 @pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
 def test_without_a_card_it_is_the_cpu() -> None:
-    engine = choose()
-    if engine.device.type == "cpu":
-        assert str(engine).splitlines()[1].startswith("precision fp32: full ")
-    assert not engine.records
+    compute = get_compute_config()
+    if compute.device.type == "cpu":
+        assert str(compute).splitlines()[1].startswith("precision fp32: full ")
+    assert not compute.uses_cuda_graphs
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_what_is_not_there_is_named(
     a_card(monkeypatch, (7, 5))
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     with pytest.raises(ValueError, match=f"^{message}"):
-        choose(**asked)
+        get_compute_config(**asked)
 
 
 @pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
@@ -140,24 +141,24 @@ def test_cuda_where_there_is_none_is_an_error() -> None:
     with pytest.raises(
         ValueError, match=r"^device: wanted cuda, .* 0 of cuda"
     ):
-        choose("cuda")
+        get_compute_config("cuda")
 
 
 def test_the_engine_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_float32_matmul_precision()
-    engine = Engine(precision="tf32", kernel="math")
+    compute = ComputeConfig(precision="tf32", kernel="math")
     x = torch.randn(1, 2, 5, 4)
     assert kernel_of(x, x, x) == "flash"
-    with computing(engine):
+    with compute_context(compute):
         assert torch.get_float32_matmul_precision() == "high"
         assert kernel_of(x, x, x) == "math"
     assert torch.get_float32_matmul_precision() == before
     assert kernel_of(x, x, x) == "flash"
     state = torch.get_rng_state()
     monkeypatch.setattr(torch.cuda, "manual_seed_all", None)  # not touched
-    with seeded(engine, 7):
+    with seeded(compute, 7):
         one = torch.rand(3)
-    with seeded(engine, 7):
+    with seeded(compute, 7):
         assert torch.equal(torch.rand(3), one)
     assert torch.equal(torch.get_rng_state(), state)
 
@@ -169,9 +170,9 @@ def test_autocast_is_on_for_half_precision_alone() -> None:
         ("bf16", torch.bfloat16),
         ("fp16", torch.float16),
     ):
-        engine = choose("cpu", precision)
-        assert engine.dtype == dtype
-        with engine.autocast():
+        compute = get_compute_config("cpu", precision)
+        assert compute.dtype == dtype
+        with compute.autocast():
             assert (x @ x).dtype == dtype
 
 
@@ -198,20 +199,28 @@ def test_no_other_module_asks_for_the_device() -> None:
 
 def test_a_model_is_deployed_as_a_copy() -> None:
     model = a_transformer(dropout=0.5)
-    there = deploy(model, choose("cpu", "bf16"))
+    there = inference_copy(model, get_compute_config("cpu", "bf16"))
     assert {p.dtype for p in there.parameters()} == {torch.bfloat16}
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert model.training
     assert not there.training
-    assert deploy(model.double()).target.words.weight.dtype == torch.float64
+    assert (
+        inference_copy(model.double()).target.words.weight.dtype
+        == torch.float64
+    )
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {},
-        {"thinking": "swiglu", "norm": "pre", "positions": "rotary"},
-        {"shared": True, "n_source": 43, "n_layers": 3, "n_heads": 2},
+        {"feed_forward": "swiglu", "norm": "pre", "positions": "rotary"},
+        {
+            "share_embeddings": True,
+            "source_vocab_size": 43,
+            "n_layers": 3,
+            "n_heads": 2,
+        },
     ],
 )
 def test_operations_are_those_that_are_executed(
@@ -219,9 +228,10 @@ def test_operations_are_those_that_are_executed(
 ) -> None:
     config = a_config(**changes)
     model = attention_book.Transformer(config)
-    source, target = torch.randint(4, 40, (3, 7)), torch.randint(4, 40, (3, 5))
+    source = torch.randint(4, 40, (3, 7))
+    target = torch.randint(4, 40, (3, 5))
     with (
-        computing(Engine(kernel="math")),
+        compute_context(ComputeConfig(kernel="math")),
         FlopCounterMode(display=False) as counter,
     ):
         logits = model(source, torch.tensor([7, 7, 7]), target)
@@ -233,20 +243,20 @@ def test_operations_are_those_that_are_executed(
 
 
 def test_work_is_counted_by_hand() -> None:
-    assert linear_work(2, 3, 5) == Work(2 * 2 * 3 * 5, 4 * (6 + 15 + 10))
-    fused = attention_work(heads=2, words=7, d_k=3, size=2)
-    assert fused == Work(2 * 2 * 2 * 7 * 7 * 3, 2 * 2 * 4 * 7 * 3)
-    plain = attention_work(heads=2, words=7, d_k=3, size=2, fused=False)
+    assert linear_cost(2, 3, 5) == Cost(2 * 2 * 3 * 5, 4 * (6 + 15 + 10))
+    fused = attention_cost(heads=2, words=7, d_k=3, size=2)
+    assert fused == Cost(2 * 2 * 2 * 7 * 7 * 3, 2 * 2 * 4 * 7 * 3)
+    plain = attention_cost(heads=2, words=7, d_k=3, size=2, fused=False)
     assert plain.flops == fused.flops
     assert plain.n_bytes - fused.n_bytes == 2 * 2 * 4 * 7 * 7
-    roof = Roof(flops=100.0, n_bytes=10.0)
+    roof = Roofline(flops=100.0, n_bytes=10.0)
     assert roof.ridge == 10
-    assert roof.seconds(Work(1000, 10)) == 10  # computing
-    assert roof.seconds(Work(10, 1000)) == 100  # carrying
+    assert roof.seconds(Cost(1000, 10)) == 10  # compute_context
+    assert roof.seconds(Cost(10, 1000)) == 100  # carrying
 
 
 def test_the_roof_of_this_machine_is_measured() -> None:
-    roof = measure_roof(ON_CPU, width=64)
+    roof = measure_roofline(ON_CPU, width=64)
     assert 1e7 < roof.n_bytes < 1e13
     assert 1e7 < roof.flops < 1e15
     assert seconds(lambda: None, ON_CPU, rounds=3) < 0.1
@@ -264,17 +274,17 @@ def test_rooms_are_rounded_up_and_kept() -> None:
     decoder = StaticDecoder(a_transformer().eval(), ON_CPU)
     source, lengths = pad([source for source, _ in some_examples(5)])
     for most in (3, 16, 17):
-        found = decoder.write(source, lengths, max_words=most)
+        found = decoder.write(source, lengths, max_length=most)
         assert len(found) == 5
         assert all(1 <= len(words) <= most for words in found)
     assert sorted(decoder.rooms) == [(8, 32, 16), (8, 32, 32)]
     with pytest.raises(ValueError, match="lengths must be 1 to"):
-        decoder.write(source, lengths * 0, max_words=3)
+        decoder.write(source, lengths * 0, max_length=3)
 
 
 @torch.inference_mode()
 def test_rows_that_have_ended_write_padding_alone() -> None:
-    writing = StaticWriting(a_transformer(norm="pre").eval(), 4, 16, 16)
+    writing = StaticDecodingState(a_transformer(norm="pre").eval(), 4, 16, 16)
     source, lengths = pad([source[:9] for source, _ in some_examples(3)])
     writing.begin(source, lengths)
     assert writing.going.tolist() == [True, True, True, False]
@@ -292,19 +302,19 @@ def test_writing_twice_does_not_depend_on_what_was_there() -> None:
     first, second = (
         pad([source for source, _ in some_examples(n)]) for n in (4, 3)
     )
-    expected = decoder.write(*first, max_words=9)
-    decoder.write(*second, max_words=9)
-    assert decoder.write(*first, max_words=9) == expected
+    expected = decoder.write(*first, max_length=9)
+    decoder.write(*second, max_length=9)
+    assert decoder.write(*first, max_length=9) == expected
     alone = [
-        decoder.write(source[None, :n], torch.tensor([n]), max_words=9)[0]
+        decoder.write(source[None, :n], torch.tensor([n]), max_length=9)[0]
         for source, n in zip(first[0], first[1].tolist(), strict=True)
     ]
     assert alone == expected
 
 
 def test_fp16_scales_and_a_step_that_ran_over_is_dropped() -> None:
-    recipe = Recipe(n_steps=9, max_tokens=100, precision="fp16")
-    trainer = Trainer(a_transformer(norm="pre"), some_examples(5), recipe)
+    config = TrainingConfig(max_steps=9, batch_tokens=100, precision="fp16")
+    trainer = Trainer(a_transformer(norm="pre"), some_examples(5), config)
     trainer.scaler.load_state_dict(
         trainer.scaler.state_dict() | {"scale": 2.0**60}  # too much
     )
@@ -345,14 +355,14 @@ def test_every_gpu_test_takes_the_device() -> None:
 def test_recorded_steps_are_used_where_they_pay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from attention_book.decoding import Translator
+    from attention_book.fast_decoding import Translator
 
     usual = Translator.load()
-    monkeypatch.setattr(Engine, "records", True)
-    monkeypatch.setattr(gpu, "record", lambda step, before, engine: step)
+    monkeypatch.setattr(ComputeConfig, "uses_cuda_graphs", True)
+    monkeypatch.setattr(gpu, "record", lambda step, before, compute: step)
     quick = Translator.load()
     texts = ["Tom chases Jerry.", "Did Anna buy this red umbrella yesterday?"]
-    assert not usual.recorded
-    assert not quick.recorded.rooms
+    assert not usual.graph_decoder
+    assert not quick.graph_decoder.rooms
     assert quick.translate(texts) == usual.translate(texts)
-    assert quick.recorded.rooms
+    assert quick.graph_decoder.rooms

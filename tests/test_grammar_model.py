@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
-from attention_book.command_line import load_corpus
-from attention_book.corpus import untokenise
-from attention_book.decoding import GRAMMAR, Translator, score
+from attention_book.cli.corpora import load_corpus
+from attention_book.corpus import detokenize
+from attention_book.decoding import score
+from attention_book.fast_decoding import GRAMMAR, Translator
 
 RESULTS = Path("benchmarks/results/grammar-model.json")
 
@@ -13,7 +14,8 @@ RESULTS = Path("benchmarks/results/grammar-model.json")
 def test_the_committed_weights_score_what_is_written_down() -> None:
     written = json.loads(RESULTS.read_text())["exact"]
     bars = {"unseen sentences": 99.5, "unseen combinations": 98.5}
-    translator, tests = Translator.load(), load_corpus("grammar").tests
+    translator = Translator.load()
+    tests = load_corpus("grammar").tests
     assert set(tests) == set(bars) == set(written)
     training = {source for source, _ in load_corpus("grammar").train}
     for name, pairs in tests.items():
@@ -21,7 +23,7 @@ def test_the_committed_weights_score_what_is_written_down() -> None:
         assert len(sources) == 1000
         assert not training & set(sources)
         outputs = translator.translate(sources)
-        exact = score(outputs, [untokenise(text) for text in targets]).exact
+        exact = score(outputs, [detokenize(text) for text in targets]).exact
         assert exact >= bars[name]
         assert abs(exact - written[name]) <= 0.2  # other kernels, other ties
 
@@ -33,7 +35,7 @@ def test_another_split_of_the_grammar_is_known_as_well() -> None:
     for pairs in (split.sentences, split.combinations):
         sources, targets = zip(*pairs, strict=True)
         outputs = Translator.load().translate(sources)
-        exact = score(outputs, [untokenise(text) for text in targets]).exact
+        exact = score(outputs, [detokenize(text) for text in targets]).exact
         assert exact >= 98.5
 
 

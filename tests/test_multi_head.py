@@ -13,16 +13,16 @@ from attention_book import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.multi_head import (
-    Packed,
-    Packing,
-    join_heads,
-    split_heads,
-)
+from attention_book.multi_head import join_heads, split_heads
+from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.positions import ALiBiAttention, RotaryAttention
 from tests.twins import attention_state
 
-BATCH, HEADS, QUERIES, KEYS, D = 3, 4, 5, 7, 24
+BATCH = 3
+HEADS = 4
+QUERIES = 5
+KEYS = 7
+D = 24
 D_K = D // HEADS
 
 
@@ -40,7 +40,7 @@ def a_layer(**options: object) -> MultiHeadAttention:
 
 
 def pytorch_twin(ours: MultiHeadAttention) -> nn.MultiheadAttention:
-    bias = ours.project_out.bias is not None
+    bias = ours.out_proj.bias is not None
     theirs = nn.MultiheadAttention(D, HEADS, bias=bias, batch_first=True)
     theirs.load_state_dict(attention_state(ours))
     return theirs
@@ -58,8 +58,10 @@ def test_it_equals_pytorch_forward_and_backward(
     keys = KEYS if cross else QUERIES
     inputs = [[t.clone().requires_grad_() for t in (x, other)] for _ in "ab"]
     lengths = torch.tensor([keys, 2, 4])
-    causal, padding = causal_mask(QUERIES, keys), padding_mask(lengths, keys)
-    with_causal, with_padding = kind in ("causal", "both"), kind[0] in "pb"
+    causal = causal_mask(QUERIES, keys)
+    padding = padding_mask(lengths, keys)
+    with_causal = kind in ("causal", "both")
+    with_padding = kind[0] in "pb"
 
     mine = ours(
         inputs[0][0],
@@ -85,15 +87,14 @@ def test_it_equals_pytorch_forward_and_backward(
         torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-4)
     for name in ("weight", "bias") if bias else ("weight",):
         grads = [
-            getattr(part, name).grad
-            for part in (ours.project_query, ours.project_key_value)
+            getattr(part, name).grad for part in (ours.q_proj, ours.kv_proj)
         ]
         expected = getattr(theirs, f"in_proj_{name}").grad
         torch.testing.assert_close(
             torch.cat(grads), expected, atol=1e-4, rtol=1e-4
         )
         torch.testing.assert_close(
-            getattr(ours.project_out, name).grad,
+            getattr(ours.out_proj, name).grad,
             getattr(theirs.out_proj, name).grad,
             atol=1e-4,
             rtol=1e-4,
@@ -112,11 +113,12 @@ def test_it_equals_pytorch_forward_and_backward(
 def test_grouped_heads_are_the_loop_over_heads(n_kv_heads: int) -> None:
     layer = a_layer(n_kv_heads=n_kv_heads)
     x, memory = sentences()
-    W_Q = layer.project_query.weight.view(HEADS, D_K, D)
-    W_K, W_V = layer.project_key_value.weight.view(2, n_kv_heads, D_K, D)
-    b_Q = layer.project_query.bias.view(HEADS, D_K)
-    b_K, b_V = layer.project_key_value.bias.view(2, n_kv_heads, D_K)
-    heads, weights = [], []
+    W_Q = layer.q_proj.weight.view(HEADS, D_K, D)
+    W_K, W_V = layer.kv_proj.weight.view(2, n_kv_heads, D_K, D)
+    b_Q = layer.q_proj.bias.view(HEADS, D_K)
+    b_K, b_V = layer.kv_proj.bias.view(2, n_kv_heads, D_K)
+    heads = []
+    weights = []
     for i in range(HEADS):
         j = i * n_kv_heads // HEADS
         output, A = scaled_dot_product_attention(
@@ -126,7 +128,7 @@ def test_grouped_heads_are_the_loop_over_heads(n_kv_heads: int) -> None:
         )
         heads.append(output)
         weights.append(A)
-    expected = layer.project_out(torch.cat(heads, dim=-1))
+    expected = layer.out_proj(torch.cat(heads, dim=-1))
     torch.testing.assert_close(layer(x, memory), expected)
     torch.testing.assert_close(
         attention_weights(layer, x, memory), torch.stack(weights, dim=1)
@@ -169,18 +171,21 @@ def test_the_cache_takes_its_room_once_and_hands_out_views() -> None:
     cache = KeyValueCache(KEYS)
     with torch.no_grad():
         layer(x[:, :1], cache=cache)
-        assert cache.room is not None
-        key, value = (part.data_ptr() for part in cache.room)
+        assert cache.buffer is not None
+        key, value = (part.data_ptr() for part in cache.buffer)
         for word in x[:, 1:].split(1, dim=1):
             layer(word, cache=cache)
-        assert (cache.room.key.data_ptr(), cache.room.value.data_ptr()) == (
+        assert (
+            cache.buffer.key.data_ptr(),
+            cache.buffer.value.data_ptr(),
+        ) == (
             key,
             value,
         )
         expected = layer.keys_and_values(x)
-    assert cache.room.key.shape == (BATCH, HEADS, KEYS, D_K)
-    torch.testing.assert_close(cache.room.key, expected.key)
-    torch.testing.assert_close(cache.room.value, expected.value)
+    assert cache.buffer.key.shape == (BATCH, HEADS, KEYS, D_K)
+    torch.testing.assert_close(cache.buffer.key, expected.key)
+    torch.testing.assert_close(cache.buffer.value, expected.value)
     views = KeyValueCache(3).append(*(t[..., :2, :] for t in expected))
     assert views.key.shape[-2] == 2
     assert views.key.untyped_storage().nbytes() > views.key.numel() * 4
@@ -191,8 +196,8 @@ def test_a_cache_keeps_the_dtype_of_its_first_keys() -> None:
     cache = KeyValueCache(2)
     with torch.no_grad():
         output = layer(torch.randn(1, 2, D).bfloat16(), cache=cache)
-    assert cache.room is not None
-    assert cache.room.key.dtype == output.dtype == torch.bfloat16
+    assert cache.buffer is not None
+    assert cache.buffer.key.dtype == output.dtype == torch.bfloat16
 
 
 def test_keys_and_values_made_once_serve_cross_attention() -> None:
@@ -204,7 +209,7 @@ def test_keys_and_values_made_once_serve_cross_attention() -> None:
         layer(x, made_once, mask), layer(x, memory, mask)
     )
     layer(x, made_once).sum().backward()
-    assert layer.project_key_value.weight.grad is not None
+    assert layer.kv_proj.weight.grad is not None
 
 
 def test_without_a_batch_and_with_two_batch_axes() -> None:
@@ -231,7 +236,7 @@ def test_a_sentence_of_padding_gives_the_bias_alone_and_no_nan() -> None:
     mask = padding_mask(torch.tensor([QUERIES, 0, 2]), QUERIES)
     output = layer(x, mask=mask)
     torch.testing.assert_close(
-        output[1], layer.project_out.bias.expand(QUERIES, -1)
+        output[1], layer.out_proj.bias.expand(QUERIES, -1)
     )
     output.sum().backward()
     assert not any(p.grad.isnan().any() for p in layer.parameters())
@@ -257,7 +262,8 @@ def test_dropout_acts_in_training_only() -> None:
     layer = a_layer(dropout=0.5)
     x, _ = sentences()
     torch.manual_seed(0)
-    first, second = layer(x), layer(x)
+    first = layer(x)
+    second = layer(x)
     assert not torch.allclose(first, second)
     layer.eval()
     torch.testing.assert_close(layer(x), layer(x))
@@ -365,7 +371,7 @@ def test_a_cache_that_refused_its_first_keys_is_still_empty() -> None:
     message = r"must both be \(3, 4, 2, 6\), got .* and \(3, 4, 1, 6\)"
     with pytest.raises(ValueError, match=message):
         cache.append(key, key[..., :1, :])
-    assert (cache.length, cache.room) == (0, None)
+    assert (cache.length, cache.buffer) == (0, None)
     kept = cache.append(key[:2], key[:2])  # another batch than the refused
     torch.testing.assert_close(kept.value, key[:2])
 
@@ -402,11 +408,12 @@ def test_a_cache_with_a_memory_is_refused() -> None:
 
 
 def test_a_cache_with_packed_words_is_refused() -> None:
-    layer, packing = a_layer().eval(), Packing(torch.tensor([3]), 3)
+    layer = a_layer().eval()
+    packing = PaddingLayout(torch.tensor([3]), 3)
     with pytest.raises(ValueError, match="cache is for padded sentences"):
         layer(
             torch.randn(3, D),
-            mask=Packed(packing, packing),
+            mask=PackedMask(packing, packing),
             cache=KeyValueCache(3),
         )
 
@@ -439,10 +446,10 @@ def test_no_matrix_of_scores_is_made_for_causal_attention() -> None:
 
 def test_packing_and_unpacking_undo_each_other() -> None:
     x, _ = sentences()
-    packing = Packing(torch.tensor([2, 0, QUERIES]), QUERIES)
-    row = packing.pack(x)
+    packing = PaddingLayout(torch.tensor([2, 0, QUERIES]), QUERIES)
+    row = packing.unpad(x)
     torch.testing.assert_close(row, torch.cat([x[0, :2], x[2]]))
-    table = packing.unpack(row)
+    table = packing.pad(row)
     assert torch.equal(table[0, :2], x[0, :2])
     assert torch.equal(table[2], x[2])
     assert not table[0, 2:].any()
@@ -457,35 +464,39 @@ def test_packed_words_attend_as_padded_ones(
     kind: type[MultiHeadAttention], is_causal: bool
 ) -> None:
     torch.manual_seed(2)
-    layer, (x, _) = kind(D, HEADS, n_kv_heads=2), sentences()
-    packing = Packing(torch.tensor([QUERIES, 1, 3]), QUERIES)
+    layer = kind(D, HEADS, n_kv_heads=2)
+    (x, _) = sentences()
+    packing = PaddingLayout(torch.tensor([QUERIES, 1, 3]), QUERIES)
     inputs = [x.clone().requires_grad_() for _ in "ab"]
 
     padded = layer(inputs[0], mask=packing.mask, is_causal=is_causal)
     packed = layer(
-        packing.pack(inputs[1]),
-        mask=Packed(packing, packing),
+        packing.unpad(inputs[1]),
+        mask=PackedMask(packing, packing),
         is_causal=is_causal,
     )
 
-    torch.testing.assert_close(packed, packing.pack(padded))
-    packing.pack(padded).square().sum().backward()
+    torch.testing.assert_close(packed, packing.unpad(padded))
+    packing.unpad(padded).square().sum().backward()
     packed.square().sum().backward()
     torch.testing.assert_close(inputs[1].grad, inputs[0].grad)
 
 
 def test_packed_queries_look_at_packed_keys() -> None:
-    layer, (x, memory) = a_layer(), sentences()
-    queries = Packing(torch.tensor([QUERIES, 1, 3]), QUERIES)
-    keys = Packing(torch.tensor([2, KEYS, 4]), KEYS)
+    layer = a_layer()
+    (x, memory) = sentences()
+    queries = PaddingLayout(torch.tensor([QUERIES, 1, 3]), QUERIES)
+    keys = PaddingLayout(torch.tensor([2, KEYS, 4]), KEYS)
     padded = layer(x, memory, keys.mask)
-    packed = layer(queries.pack(x), keys.pack(memory), Packed(queries, keys))
-    torch.testing.assert_close(packed, queries.pack(padded))
+    packed = layer(
+        queries.unpad(x), keys.unpad(memory), PackedMask(queries, keys)
+    )
+    torch.testing.assert_close(packed, queries.unpad(padded))
     causal = layer(x, memory, keys.mask, is_causal=True)
     packed = layer(
-        queries.pack(x),
-        keys.pack(memory),
-        Packed(queries, keys),
+        queries.unpad(x),
+        keys.unpad(memory),
+        PackedMask(queries, keys),
         is_causal=True,
     )
-    torch.testing.assert_close(packed, queries.pack(causal))
+    torch.testing.assert_close(packed, queries.unpad(causal))

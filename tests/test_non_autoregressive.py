@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.corpus import END, PAD, START, pad
+from attention_book.corpus import EOS, PAD, BOS, pad
 from attention_book.non_autoregressive import (
     MaskedTransformer,
     hide,
@@ -15,15 +15,17 @@ from attention_book.non_autoregressive import (
     refine,
 )
 from attention_book.scoring import padding_mask
-from attention_book.training import Batch, Recipe, Trainer, make_batch
+from attention_book.training import Batch, TrainingConfig, Trainer, make_batch
 from attention_book.transformer import TransformerConfig
 from tests.twins import randomise
 
-SOURCE, TARGET, LONGEST = 13, 11, 9  # two vocabularies, the longest length
+SOURCE = 13
+TARGET = 11
+LONGEST = 9  # two vocabularies, the longest length
 EXAMPLES = [
-    ([3, 4, 5, 6, 7], [START, 4, 5, 6, 7, 8, 9, 3, END]),
-    ([8, 9], [START, 3, 5, END]),
-    ([12, 4, 10], [START, 9, 8, 7, 6, END]),
+    ([3, 4, 5, 6, 7], [BOS, 4, 5, 6, 7, 8, 9, 3, EOS]),
+    ([8, 9], [BOS, 3, 5, EOS]),
+    ([12, 4, 10], [BOS, 9, 8, 7, 6, EOS]),
 ]
 LENGTHS = torch.tensor([7, 2, 4])  # of the translations
 
@@ -33,8 +35,8 @@ def a_model(
 ) -> MaskedTransformer:
     torch.manual_seed(1)
     config = TransformerConfig(
-        n_source=SOURCE,
-        n_target=TARGET + 1,
+        source_vocab_size=SOURCE,
+        target_vocab_size=TARGET + 1,
         d_model=24,
         n_heads=3,
         d_ff=40,
@@ -61,14 +63,17 @@ def sources() -> tuple[Tensor, Tensor]:
 
 def plain_loss(model: MaskedTransformer, hidden: Tensor) -> Tensor:
     """The loss sentence by sentence, without padding and packing."""
-    words, lengths = [], []
+    words = []
+    lengths = []
     for (source, target), row in zip(EXAMPLES, hidden, strict=True):
         inside = torch.tensor([target[1:-1]])
         n = inside.shape[1]
-        memory = model.encoder(model.source(torch.tensor([source])))
+        memory = model.encoder(model.source_embedding(torch.tensor([source])))
         read = torch.where(row[None, :n], model.mask_word, inside)
-        x = model.decoder(model.target(read), memory, is_causal=False)
-        logits = (x @ model.target.words.weight.T)[row[None, :n]]
+        x = model.decoder(
+            model.target_embedding(read), memory, is_causal=False
+        )
+        logits = (x @ model.target_embedding.tokens.weight.T)[row[None, :n]]
         right = inside[row[None, :n]]
         words += list(F.cross_entropy(logits, right, reduction="none"))
         total = model.fertility(memory).sum()
@@ -84,7 +89,8 @@ def plain_loss(model: MaskedTransformer, hidden: Tensor) -> Tensor:
 def test_loss_and_gradients_equal_a_plain_computation(
     norm: str, positions: str
 ) -> None:
-    model, batch = a_model(norm, positions), a_batch()
+    model = a_model(norm, positions)
+    batch = a_batch()
     generator = torch.Generator().manual_seed(5)
     loss = masked_loss(model, batch, generator=generator)
     hidden = hide(LENGTHS, 8, torch.Generator().manual_seed(5))
@@ -100,7 +106,8 @@ def test_loss_and_gradients_equal_a_plain_computation(
 
 
 def test_smoothing_reaches_the_loss() -> None:
-    model, batch = a_model(), a_batch()
+    model = a_model()
+    batch = a_batch()
     plain, smooth = (
         masked_loss(model, batch, rate, torch.Generator().manual_seed(5))
         for rate in (0.0, 0.3)
@@ -125,8 +132,8 @@ def test_hides_from_one_to_all_words_and_no_padding() -> None:
 def test_training_repeats_itself() -> None:
     losses = []
     for _ in range(2):
-        recipe = Recipe(n_steps=3, max_tokens=40)
-        trainer = Trainer(a_model(), EXAMPLES, recipe, masked_loss)
+        config = TrainingConfig(n_steps=3, batch_tokens=40)
+        trainer = Trainer(a_model(), EXAMPLES, config, masked_loss)
         losses.append([trainer.step() for _ in range(3)])
     assert losses[0] == losses[1]
     assert len(set(losses[0])) == 3
@@ -186,11 +193,11 @@ def test_one_pass_is_the_plain_argmax() -> None:
     (draft,) = refine(model, memory, mask, LENGTHS, 1)
     for row, n in enumerate(LENGTHS.tolist()):
         alone = torch.tensor([EXAMPLES[row][0]])
-        x = model.target(torch.full((1, n), model.mask_word))
+        x = model.target_embedding(torch.full((1, n), model.mask_word))
         x = model.decoder(
-            x, model.encoder(model.source(alone)), is_causal=False
+            x, model.encoder(model.source_embedding(alone)), is_causal=False
         )
-        logits = x @ model.target.words.weight.T
+        logits = x @ model.target_embedding.tokens.weight.T
         best = logits[0, :, 3:TARGET].argmax(-1) + 3
         assert draft.words[row, :n].tolist() == best.tolist()
         allowed = logits[0, :, 3:TARGET].log_softmax(-1).amax(-1)
@@ -200,13 +207,13 @@ def test_one_pass_is_the_plain_argmax() -> None:
 @pytest.mark.parametrize("passes", [1, 3])
 def test_never_writes_a_special_word(passes: int) -> None:
     model = a_model()
-    special = [PAD, START, END, model.mask_word]
+    special = [PAD, BOS, EOS, model.mask_word]
     source, lengths = sources()
     memory, mask = model.encode(source, lengths)
     with torch.no_grad():  # each of the four would win everywhere
         bias = torch.zeros_like(model.decoder.norm.bias).fill_(30.0)
         model.decoder.norm.bias.copy_(bias)
-        model.target.words.weight[special] = 5.0
+        model.target_embedding.tokens.weight[special] = 5.0
     *_, draft = refine(model, memory, mask, LENGTHS, passes)
     written = draft.words[torch.arange(7) < LENGTHS[:, None]]
     assert not torch.isin(written, torch.tensor(special)).any()
@@ -274,7 +281,7 @@ def test_errors_name_what_was_wanted() -> None:
     memory, mask = model.encode(source, lengths)
     with pytest.raises(ValueError, match="translations must have from 1 to 9"):
         list(refine(model, memory, mask, torch.tensor([7, 2, 10]), 1))
-    for target in ([START, END], [START, *[3] * 10, END]):
+    for target in ([BOS, EOS], [BOS, *[3] * 10, EOS]):
         batch = make_batch([([3], target)], torch.device("cpu"))
         with pytest.raises(ValueError, match="translations must have from 1"):
             masked_loss(model, batch)

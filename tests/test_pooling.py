@@ -8,7 +8,10 @@ import torch
 from attention_book import GaussianPooling
 from attention_book.pooling import gaussian_pooling
 
-QUERIES, KEYS, D, D_V = 5, 7, 2, 3
+QUERIES = 5
+KEYS = 7
+D = 2
+D_V = 3
 
 
 def inputs() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

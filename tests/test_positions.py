@@ -12,13 +12,16 @@ from attention_book.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
-    Rotary,
+    RotaryEmbedding,
     RotaryAttention,
     SinusoidalPositions,
-    clock_angles,
+    position_angles,
 )
 
-BATCH, WORDS, D, HEADS = 2, 7, 24, 4
+BATCH = 2
+WORDS = 7
+D = 24
+HEADS = 4
 D_K = D // HEADS
 LAYERS = [RotaryAttention, ALiBiAttention]
 
@@ -53,7 +56,8 @@ def test_half_precision_tells_far_positions_apart() -> None:
 
 
 def test_learned_positions_are_rows_of_a_table_and_are_trained() -> None:
-    positions, x = LearnedPositions(11, D), words()
+    positions = LearnedPositions(11, D)
+    x = words()
     torch.testing.assert_close(
         positions(x, 3) - x, positions.table[3:10].expand(BATCH, -1, -1)
     )
@@ -77,7 +81,7 @@ def test_a_position_past_the_table_is_named(start: int) -> None:
 @pytest.mark.parametrize("start", [0, 5])
 def test_rotation_multiplies_complex_numbers(start: int) -> None:
     x = words()[..., :D_K]
-    output = Rotary(D_K)(x, start)
+    output = RotaryEmbedding(D_K)(x, start)
     for b in range(BATCH):
         for p in range(WORDS):
             for i in range(D_K // 2):
@@ -90,10 +94,10 @@ def test_rotation_multiplies_complex_numbers(start: int) -> None:
 
 def test_rotation_keeps_lengths_and_dtype() -> None:
     x = words()
-    turned = Rotary(D)(x, 99)
+    turned = RotaryEmbedding(D)(x, 99)
     torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
-    assert Rotary(D)(x.bfloat16()).dtype == torch.bfloat16
-    assert not torch.equal(Rotary(D, base=100.0)(x, 99), turned)
+    assert RotaryEmbedding(D)(x.bfloat16()).dtype == torch.bfloat16
+    assert not torch.equal(RotaryEmbedding(D, base=100.0)(x, 99), turned)
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 8])
@@ -123,8 +127,10 @@ def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
     torch.manual_seed(0)
     layer = ALiBiAttention(D, HEADS, n_kv_heads=n_kv_heads)
     x = words()
-    query, (key, value) = layer.queries(x), layer.keys_and_values(x)
-    heads, tables = [], []
+    query = layer.queries(x)
+    (key, value) = layer.keys_and_values(x)
+    heads = []
+    tables = []
     for h in range(HEADS):
         k, v = (t[:, h * n_kv_heads // HEADS] for t in (key, value))
         scores = query[:, h] @ k.mT / math.sqrt(D_K) + ALiBi(HEADS)(7, 7)[h]
@@ -132,7 +138,7 @@ def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
             scores = scores.masked_fill(~causal_mask(WORDS), -torch.inf)
         tables.append(scores.softmax(dim=-1))
         heads.append(tables[-1] @ v)
-    expected = layer.project_out(torch.cat(heads, dim=-1))
+    expected = layer.out_proj(torch.cat(heads, dim=-1))
     torch.testing.assert_close(layer(x, is_causal=is_causal), expected)
     shown = attention_weights(layer, x, is_causal=is_causal)
     torch.testing.assert_close(shown, torch.stack(tables, dim=1))
@@ -140,16 +146,18 @@ def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
 
 def test_rotary_attention_is_the_loop() -> None:
     torch.manual_seed(0)
-    layer, x = RotaryAttention(D, HEADS), words()
+    layer = RotaryAttention(D, HEADS)
+    x = words()
     plain = super(RotaryAttention, layer)
-    query, (key, value) = plain.queries(x), plain.keys_and_values(x)
-    turn = Rotary(D_K)
+    query = plain.queries(x)
+    (key, value) = plain.keys_and_values(x)
+    turn = RotaryEmbedding(D_K)
     heads = [
         (turn(query[:, h]) @ turn(key[:, h]).mT / math.sqrt(D_K)).softmax(-1)
         @ value[:, h]
         for h in range(HEADS)
     ]
-    expected = layer.project_out(torch.cat(heads, dim=-1))
+    expected = layer.out_proj(torch.cat(heads, dim=-1))
     torch.testing.assert_close(layer(x), expected)
 
 
@@ -159,7 +167,8 @@ def test_word_by_word_equals_all_at_once(
     layer_type: type[RotaryAttention], steps: list[int]
 ) -> None:
     torch.manual_seed(0)
-    layer, x = layer_type(D, HEADS).eval(), words()
+    layer = layer_type(D, HEADS).eval()
+    x = words()
     cache = KeyValueCache(WORDS)
     with torch.no_grad():
         parts = [
@@ -175,7 +184,8 @@ def test_order_matters_and_only_distance_counts(
     layer_type: type[RotaryAttention],
 ) -> None:
     torch.manual_seed(0)
-    layer, x = layer_type(D, HEADS), words()
+    layer = layer_type(D, HEADS)
+    x = words()
     order = torch.tensor([4, 0, 6, 1, 5, 2, 3])
     assert not torch.allclose(layer(x[:, order]), layer(x)[:, order])
     # Words seen through a window look the same wherever the window stands.
@@ -191,12 +201,13 @@ def test_order_matters_and_only_distance_counts(
 def test_a_row_with_nothing_to_see_gives_no_nan(
     layer_type: type[RotaryAttention],
 ) -> None:
-    layer, x = layer_type(D, HEADS), words()
+    layer = layer_type(D, HEADS)
+    x = words()
     mask = torch.ones(BATCH, 1, WORDS, WORDS, dtype=torch.bool)
     mask[1] = False
     output = layer(x, mask=mask)
     torch.testing.assert_close(
-        output[1], layer.project_out.bias.expand(WORDS, -1)
+        output[1], layer.out_proj.bias.expand(WORDS, -1)
     )
     output.sum().backward()
     assert not any(p.grad.isnan().any() for p in layer.parameters())
@@ -209,7 +220,7 @@ def test_widths_that_are_no_pairs_are_named(width: int) -> None:
     with pytest.raises(ValueError, match=message):
         SinusoidalPositions(width)
     with pytest.raises(ValueError, match=message.replace("d_model", "d_k")):
-        Rotary(width)
+        RotaryEmbedding(width)
     with pytest.raises(
         ValueError, match="d_k must be even and positive, got 3"
     ):
@@ -218,7 +229,8 @@ def test_widths_that_are_no_pairs_are_named(width: int) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    "positions", [SinusoidalPositions(8), LearnedPositions(9, 8), Rotary(8)]
+    "positions",
+    [SinusoidalPositions(8), LearnedPositions(9, 8), RotaryEmbedding(8)],
 )
 def test_vectors_of_another_width_are_named(positions: nn.Module) -> None:
     with pytest.raises(
@@ -240,7 +252,8 @@ def test_a_wrong_mask_is_named_by_alibi_too() -> None:
 @pytest.mark.parametrize("is_causal", [True, False])
 def test_alibi_obeys_a_mask_and_causality_together(is_causal: bool) -> None:
     torch.manual_seed(0)
-    layer, x = ALiBiAttention(D, HEADS), words()
+    layer = ALiBiAttention(D, HEADS)
+    x = words()
     see = torch.rand(BATCH, 1, WORDS, WORDS) < 0.6
     shown = attention_weights(layer, x, mask=see, is_causal=is_causal)
     allowed = see & causal_mask(WORDS) if is_causal else see
@@ -248,7 +261,8 @@ def test_alibi_obeys_a_mask_and_causality_together(is_causal: bool) -> None:
 
 
 def test_dropout_reaches_alibi() -> None:
-    layer, x = ALiBiAttention(D, HEADS, dropout=0.5), words()
+    layer = ALiBiAttention(D, HEADS, dropout=0.5)
+    x = words()
     assert not torch.allclose(layer(x), layer(x))
     layer.eval()
     torch.testing.assert_close(layer(x), layer(x))
@@ -264,18 +278,18 @@ def test_the_default_dtype_does_not_blur_positions() -> None:
     assert torch.allclose(got - words(), expected - words(), atol=0.2)
     torch.set_default_dtype(torch.bfloat16)
     try:
-        angles = clock_angles(torch.zeros(3, D), 4096, 10_000.0)
+        angles = position_angles(torch.zeros(3, D), 4096, 10_000.0)
     finally:
         torch.set_default_dtype(torch.float32)
     assert angles.dtype == torch.float32
     torch.testing.assert_close(
-        angles, clock_angles(torch.zeros(3, D), 4096, 10_000.0)
+        angles, position_angles(torch.zeros(3, D), 4096, 10_000.0)
     )
 
 
 def test_rotation_in_bf16_keeps_scores_that_see_distance_only() -> None:
     q, k = torch.randn(2, 1, 64, generator=torch.Generator().manual_seed(0))
-    turn = Rotary(64)
+    turn = RotaryEmbedding(64)
     scores = [
         (
             turn(q.bfloat16(), start + 3).float()
@@ -289,7 +303,11 @@ def test_rotation_in_bf16_keeps_scores_that_see_distance_only() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_row_of_words_is_named() -> None:
-    for positions in SinusoidalPositions(8), LearnedPositions(9, 8), Rotary(8):
+    for positions in (
+        SinusoidalPositions(8),
+        LearnedPositions(9, 8),
+        RotaryEmbedding(8),
+    ):
         with pytest.raises(ValueError, match="x must be"):
             positions(torch.zeros(8))
         with pytest.raises(ValueError, match="x must be"):

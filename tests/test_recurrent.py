@@ -11,18 +11,24 @@ from attention_book.recurrent import (
     AttentiveSeq2Seq,
     RecurrentEncoder,
     Seq2Seq,
-    translate_greedily,
+    greedy_decode,
 )
 
-BATCH, SOURCE, TARGET, D = 3, 7, 5, 6
-N_SOURCE, N_TARGET = 13, 11
+BATCH = 3
+SOURCE = 7
+TARGET = 5
+D = 6
+N_SOURCE = 13
+N_TARGET = 11
 LENGTHS = torch.tensor([7, 2, 4])
 KINDS = [Seq2Seq, AttentiveSeq2Seq]
 
 
 def a_model(kind: type[Seq2Seq]) -> Seq2Seq:
     torch.manual_seed(0)
-    return kind(n_source=N_SOURCE, n_target=N_TARGET, d_model=D)
+    return kind(
+        source_vocab_size=N_SOURCE, target_vocab_size=N_TARGET, d_model=D
+    )
 
 
 def words() -> tuple[Tensor, Tensor]:
@@ -42,8 +48,10 @@ def cell(gru: torch.nn.GRU, x: Tensor, h: Tensor, end: str = "") -> Tensor:
             3, dim=-1
         )
 
-    (r_x, z_x, n_x), (r_h, z_h, n_h) = gates(x, "ih"), gates(h, "hh")
-    z, r = torch.sigmoid(z_x + z_h), torch.sigmoid(r_x + r_h)
+    (r_x, z_x, n_x) = gates(x, "ih")
+    (r_h, z_h, n_h) = gates(h, "hh")
+    z = torch.sigmoid(z_x + z_h)
+    r = torch.sigmoid(r_x + r_h)
     return (1 - z) * torch.tanh(n_x + r * n_h) + z * h
 
 
@@ -53,7 +61,8 @@ def test_the_encoder_reads_each_sentence_from_both_ends() -> None:
     memory = encoder(source, LENGTHS)
     for b, n in enumerate(LENGTHS.tolist()):
         x = encoder.embed(source[b, :n])
-        forward, backward = [torch.zeros(D // 2)], [torch.zeros(D // 2)]
+        forward = [torch.zeros(D // 2)]
+        backward = [torch.zeros(D // 2)]
         for t in range(n):
             forward.append(cell(encoder.gru, x[t], forward[-1]))
             backward.append(
@@ -81,12 +90,11 @@ def test_logits_are_the_equations_word_by_word(kind: type[Seq2Seq]) -> None:
             state = cell(model.decoder, model.embed(target[b, i]), state)
             code = memory.code[b]
             if isinstance(model, AttentiveSeq2Seq):
-                net, h = model.attention, memory.states[b, :n]
+                net = model.attention
+                h = memory.states[b, :n]
                 scores = [
                     net.score(
-                        torch.tanh(
-                            net.project_query(state) + net.project_key(h[j])
-                        )
+                        torch.tanh(net.q_proj(state) + net.k_proj(h[j]))
                     ).item()
                     for j in range(n)
                 ]
@@ -125,14 +133,15 @@ def test_padding_changes_nothing_and_gets_no_gradient(
 def test_greedy_equals_reading_everything_again(kind: type[Seq2Seq]) -> None:
     model = a_model(kind)
     source, _ = words()
-    start, most = 1, 9
+    start = 1
+    most = 9
     with torch.no_grad():
         for parameter in model.parameters():
             parameter *= 3  # so that it writes more than one word
     spread = 0
     for end in range(N_TARGET):
-        written = translate_greedily(
-            model, source, LENGTHS, start=start, end=end, max_words=most
+        written = greedy_decode(
+            model, source, LENGTHS, start=start, end=end, max_length=most
         )
         lengths = []
         for b in range(BATCH):
@@ -154,16 +163,16 @@ def test_it_stops_when_all_have_ended() -> None:
     with torch.no_grad():
         model.output.bias[2] += 100
     source, _ = words()
-    written = translate_greedily(
-        model, source, LENGTHS, start=1, end=2, max_words=9
+    written = greedy_decode(
+        model, source, LENGTHS, start=1, end=2, max_length=9
     )
     assert written.tolist() == [[2]] * BATCH
 
 
 def test_no_words_are_written_where_none_are_asked_for() -> None:
     source, _ = words()
-    written = translate_greedily(
-        a_model(Seq2Seq), source, LENGTHS, start=1, end=2, max_words=0
+    written = greedy_decode(
+        a_model(Seq2Seq), source, LENGTHS, start=1, end=2, max_length=0
     )
     assert written.shape == (BATCH, 0)
 

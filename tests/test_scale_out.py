@@ -19,46 +19,48 @@ import torch.distributed as dist
 from typer.testing import CliRunner
 
 from attention_book import command_line, scale_out
-from attention_book.corpus import SPECIAL, Vocabulary, make_split
-from attention_book.scale_out import (
-    SEAT,
-    DataParallel,
-    Seat,
-    Voice,
-    digest_of,
-    find_seat,
-    go_on,
-    is_loss,
+from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer, make_split
+from attention_book.processes import (
+    RankInfo,
+    ErrorReporter,
+    get_rank_info,
+    resume,
     joined,
     keep,
     listening,
     load_shards,
     newest_shards,
-    own_device,
-    seen_by_all,
-    shards_of,
+    exists_on_all_ranks,
     steps_saved,
-    tensors_of,
-    unseen_loss,
 )
-from attention_book.training import (
-    ALONE,
-    Recipe,
-    Team,
-    Trainer,
-    held_out_loss,
+from attention_book.processes.failures import is_peer_failure
+from attention_book.processes.rendezvous import RANK_VARS
+from attention_book.processes.shards import digest_of, shards_of, tensors_of
+from attention_book.scale_out import (
+    DataParallel,
+    device_of_rank,
+    validation_loss,
+)
+from attention_book.checkpoints import (
     load_checkpoint,
     read_tensors,
     save_checkpoint,
     write_tensors,
+)
+from attention_book.training import (
+    SINGLE_PROCESS,
+    TrainingConfig,
+    ParallelStrategy,
+    Trainer,
+    validation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "tests/ranks_example.py"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-SOURCE = Vocabulary([*SPECIAL, *"abcdefghij"])
-TARGET = Vocabulary([*SPECIAL, *"abcdefgh"])
+SOURCE = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
+TARGET = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
 WAYS = ["whole", "parts", "kept"]
 TEAMS = [("parallel", 2), ("parallel", 3), ("sharded", 2), ("sharded", 3)]
 KINDS = ["plain", "tied", "rotary"]
@@ -84,7 +86,7 @@ ENDED: list[list[Any]] = [
     ["cut-full", "sharded", 2, ["cut_short", "full"]],
     ["cut-kill", "sharded", 2, ["cut_short", "kill"]],
     ["seed", "parallel", 2, ["differ", "seed"]],
-    ["accumulate", "parallel", 3, ["differ", "accumulate"]],
+    ["accumulation_steps", "parallel", 3, ["differ", "accumulation_steps"]],
 ]
 PLAN = BEGUN + ENDED
 Reports = dict[str, dict[str, Any]]
@@ -130,7 +132,7 @@ def key_biases(name: str, n: int) -> list[int]:
 
     So their gradient is noise of rounding, which Adam divides by itself.
     """
-    if not name.endswith("project_key_value.bias"):
+    if not name.endswith("kv_proj.bias"):
         return []
     return list(range(n // 2))
 
@@ -155,11 +157,11 @@ def test_however_many_processes_it_is_the_same_training(
     reports: Reports, kind: str, n: int
 ) -> None:
     (alone,) = found_in(reports, "none 0", "compare")
-    team = found_in(reports, f"{kind} {n}", "compare")
-    assert len(team) == n
-    for name in team[0]:
+    strategy = found_in(reports, f"{kind} {n}", "compare")
+    assert len(strategy) == n
+    for name in strategy[0]:
         wanted = alone[name]
-        for found in (process[name] for process in team):
+        for found in (process[name] for process in strategy):
             assert wanted["gradients"].keys() == found["gradients"].keys()
             for parameter, gradient in wanted["gradients"].items():
                 assert gap(gradient, found["gradients"][parameter]) < 1e-6
@@ -175,10 +177,10 @@ def test_who_shards_holds_a_part_and_who_copies_the_whole(
 ) -> None:
     (alone,) = found_in(reports, "none 0", "compare")
     for kind, n in TEAMS:
-        team = found_in(reports, f"{kind} {n}", "compare")
-        for name in team[0]:
+        strategy = found_in(reports, f"{kind} {n}", "compare")
+        for name in strategy[0]:
             whole = alone[name]
-            held = [process[name]["held"] for process in team]
+            held = [process[name]["held"] for process in strategy]
             if kind == "parallel":
                 assert held == [whole["held"]] * n
             else:  # not all can be cut evenly, and the steps are not cut
@@ -205,11 +207,11 @@ def test_any_number_of_processes_goes_on_from_any_checkpoint(
 
 
 def a_recipe_of_the_script() -> tuple[Any, ...]:
-    from tests.ranks_example import RECIPE, SIZES, some_examples
+    from tests.ranks_example import CONFIG, SIZES, some_examples
 
     torch.manual_seed(1)
     model = Transformer(TransformerConfig(**SIZES))
-    return model, some_examples(), RECIPE
+    return model, some_examples(), CONFIG
 
 
 def test_what_lies_on_the_disk_while_training(reports: Reports) -> None:
@@ -240,8 +242,8 @@ def test_each_batch_goes_to_exactly_one_process(reports: Reports) -> None:
     counted = Counter(word for batch in batches for word in batch)
     assert counted == dict.fromkeys(range(3, 34), 6)
     for size in 2, 3:
-        team = found_in(reports, f"parallel {size}", "deal")
-        for rank, process in enumerate(team):
+        strategy = found_in(reports, f"parallel {size}", "deal")
+        for rank, process in enumerate(strategy):
             assert process["seen"] == batches[rank::size]
 
 
@@ -284,9 +286,13 @@ def test_an_error_of_one_ends_all_and_is_said_once(reports: Reports) -> None:
         (
             "seed",
             2,
-            "corpus, recipe and model must be the same in all process",
+            "corpus, config and model must be the same in all process",
         ),
-        ("accumulate", 3, "accumulate must be a multiple of the number of "),
+        (
+            "accumulation_steps",
+            3,
+            "accumulation_steps must be a multiple of the number of ",
+        ),
     ):
         assert_ended(reports[name], n)
         (said,) = said_in(reports[name])
@@ -316,7 +322,8 @@ def test_told_to_stop_while_waiting(place: Path, reports: Reports) -> None:
 def test_a_half_written_part_is_no_checkpoint(
     place: Path, reports: Reports, how: str
 ) -> None:
-    report, out = reports[f"cut-{how}"], place / f"cut-{how}/model"
+    report = reports[f"cut-{how}"]
+    out = place / f"cut-{how}/model"
     assert_ended(report, 2, *([-signal.SIGKILL] if how == "kill" else []))
     (said,) = said_in(report)
     folder = f"{out}.shards/step-000002"
@@ -326,7 +333,7 @@ def test_a_half_written_part_is_no_checkpoint(
     found = newest_shards(out)
     assert found == (1, shards_of(out) / "step-000001")
     trainer = Trainer(*a_recipe_of_the_script())
-    go_on(out, trainer)
+    resume(out, trainer)
     assert len(trainer.losses) == 1
     keep(out, trainer, SOURCE, TARGET)
     assert not shards_of(out).exists()
@@ -358,8 +365,8 @@ def test_altered_or_foreign_parts_are_refused(
     parts: Path, tmp_path: Path
 ) -> None:
     folder = copy_of(parts, tmp_path)
-    model, examples, recipe = a_recipe_of_the_script()
-    trainer = Trainer(model, examples, recipe)
+    model, examples, config = a_recipe_of_the_script()
+    trainer = Trainer(model, examples, config)
     shard = folder / "shard-00002-model-00001-of-00001.safetensors"
     whole = shard.read_bytes()
     shard.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -367,9 +374,9 @@ def test_altered_or_foreign_parts_are_refused(
     shard.unlink()
     assert_refused(folder, trainer, "shard-00002")
     shard.write_bytes(whole)
-    other = Trainer(model, examples, replace(recipe, seed=1))
-    assert_refused(folder, other, f"^{folder}: made with recipe seed = 0")
-    other = Trainer(model, examples[1:], recipe)
+    other = Trainer(model, examples, replace(config, seed=1))
+    assert_refused(folder, other, f"^{folder}: made with config seed = 0")
+    other = Trainer(model, examples[1:], config)
     assert_refused(folder, other, "made with corpus digest")
     (folder / "progress").write_bytes(b"x")
     assert_refused(folder, trainer, "wanted a whole safetensors file")
@@ -395,13 +402,13 @@ def test_the_file_of_a_team_is_the_file_of_one(
 
 
 def test_unseen_loss_is_held_out_loss() -> None:
-    model, examples, recipe = a_recipe_of_the_script()
-    trainer = Trainer(model, examples, recipe)
+    model, examples, config = a_recipe_of_the_script()
+    trainer = Trainer(model, examples, config)
     for training in True, False:
         model.train(training)
-        found = unseen_loss(trainer, examples[:7])
+        found = validation_loss(trainer, examples[:7])
         assert model.training == training
-        wanted = held_out_loss(model, examples[:7], recipe)
+        wanted = validation_loss(model, examples[:7], config)
         assert found == pytest.approx(wanted, rel=1e-5)
 
 
@@ -434,8 +441,8 @@ GIVEN = {
 
 
 def test_the_seat_that_torchrun_gives() -> None:
-    assert find_seat(GIVEN) == Seat(3, 6, 1, 2)
-    assert find_seat({"MASTER_ADDR": "elsewhere", "PATH": "x"}) is None
+    assert get_rank_info(GIVEN) == RankInfo(3, 6, 1, 2)
+    assert get_rank_info({"MASTER_ADDR": "elsewhere", "PATH": "x"}) is None
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -450,7 +457,7 @@ def test_a_seat_of_which_something_is_missing(name: str) -> None:
         GIVEN | {name: ""},
     ):
         with pytest.raises(ValueError, match=message):
-            find_seat(broken)
+            get_rank_info(broken)
 
 
 @pytest.mark.parametrize(
@@ -458,7 +465,9 @@ def test_a_seat_of_which_something_is_missing(name: str) -> None:
     [
         *(
             ({name: got}, f"{name} must be a whole number, got '{got}'")
-            for name, got in zip(SEAT, ("x", "-1", "1.5", " 2"), strict=True)
+            for name, got in zip(
+                RANK_VARS, ("x", "-1", "1.5", " 2"), strict=True
+            )
         ),
         ({"RANK": "6"}, "RANK must be less than WORLD_SIZE, 6, got 6"),
         (
@@ -472,7 +481,7 @@ def test_a_seat_that_makes_no_sense(
     changes: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        find_seat(GIVEN | changes)
+        get_rank_info(GIVEN | changes)
 
 
 @pytest.fixture
@@ -488,42 +497,46 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_process_has_a_gpu_of_its_own(gpus: None) -> None:
     for wanted in "auto", "cuda":
         for rank in 0, 1:
-            device = own_device(wanted, rank, 2)
+            device = device_of_rank(wanted, rank, 2)
             assert device == torch.device("cuda", rank)
-    assert own_device("cpu", 4, 5) == torch.device("cpu")
+    assert device_of_rank("cpu", 4, 5) == torch.device("cpu")
     with pytest.raises(
         ValueError,
         match=r"^3 processes on this machine: device: wanted cuda:2, but "
         r"torch .* finds 2 of cuda",
     ):
-        own_device("auto", 0, 3)
+        device_of_rank("auto", 0, 3)
     with pytest.raises(
         ValueError,
         match=r"^device: processes that share the work take auto, cpu or "
         r"cuda, and each its own, got 'cuda:1'$",
     ):
-        own_device("cuda:1", 0, 2)
+        device_of_rank("cuda:1", 0, 2)
 
 
 def test_a_device_that_can_not_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert own_device("auto", 0, 2) == torch.device("cpu")
+    assert device_of_rank("auto", 0, 2) == torch.device("cpu")
     with pytest.raises(ValueError, match=r"take auto, cpu or .* got 'mps'"):
-        own_device("mps", 0, 2)
+        device_of_rank("mps", 0, 2)
     with pytest.raises(ValueError, match="device: wanted cuda, but "):
-        own_device("cuda", 0, 2)
+        device_of_rank("cuda", 0, 2)
 
 
 @pytest.fixture
-def two_voices() -> tuple[list[str], Voice, Voice]:
+def two_voices() -> tuple[list[str], ErrorReporter, ErrorReporter]:
     said: list[str] = []
     store = dist.HashStore()
-    return said, Voice(store, said.append), Voice(store, said.append)
+    return (
+        said,
+        ErrorReporter(store, said.append),
+        ErrorReporter(store, said.append),
+    )
 
 
 def test_one_voice_speaks_for_all(
-    two_voices: tuple[list[str], Voice, Voice],
+    two_voices: tuple[list[str], ErrorReporter, ErrorReporter],
 ) -> None:
     said, one, other = two_voices
     one.complain("this")
@@ -535,7 +548,7 @@ def test_one_voice_speaks_for_all(
 
 
 def test_the_end_is_said_once(
-    two_voices: tuple[list[str], Voice, Voice],
+    two_voices: tuple[list[str], ErrorReporter, ErrorReporter],
 ) -> None:
     said, one, other = two_voices
     other.mourn("over")
@@ -550,17 +563,17 @@ def test_a_voice_whose_store_is_gone() -> None:
             raise RuntimeError("connection refused")
 
     said: list[str] = []
-    Voice(Gone(), said.append).mourn("over")
-    Voice(Gone(), said.append).complain("this")
+    ErrorReporter(Gone(), said.append).mourn("over")
+    ErrorReporter(Gone(), said.append).complain("this")
     assert said == ["over", "this"]
 
 
 def test_losses_are_told_from_bugs() -> None:
     gloo = "[/x/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection c"
-    assert is_loss(RuntimeError(gloo))
-    assert is_loss(dist.DistBackendError("NCCL error"))
-    assert is_loss(dist.DistNetworkError("failed to recv"))
-    assert not is_loss(RuntimeError("mat1 and mat2"))
+    assert is_peer_failure(RuntimeError(gloo))
+    assert is_peer_failure(dist.DistBackendError("NCCL error"))
+    assert is_peer_failure(dist.DistNetworkError("failed to recv"))
+    assert not is_peer_failure(RuntimeError("mat1 and mat2"))
 
 
 def test_listening_leaves_all_as_it_was() -> None:
@@ -576,8 +589,11 @@ def test_listening_leaves_all_as_it_was() -> None:
 
 def test_alone_nothing_changes(tmp_path: Path) -> None:
     said: list[object] = []
-    with joined(tmp_path / "x", "cuda:7", say=said.append) as (team, device):
-        assert (team, device) == (ALONE, "cuda:7")
+    with joined(tmp_path / "x", "cuda:7", say=said.append) as (
+        strategy,
+        device,
+    ):
+        assert (strategy, device) == (SINGLE_PROCESS, "cuda:7")
     with (
         pytest.raises(ValueError, match="a reason"),
         joined(tmp_path / "x", say=said.append),
@@ -594,23 +610,26 @@ def test_alone_nothing_changes(tmp_path: Path) -> None:
 
 
 def test_a_file_that_not_all_can_see(tmp_path: Path) -> None:
-    class Three(Team):
-        size, others = 3, 0
+    class Three(ParallelStrategy):
+        size = 3
+        others = 0
 
         def sum(self, number: torch.Tensor) -> torch.Tensor:
             return number + self.others
 
-    team, out, cpu = Three(), tmp_path / "model", torch.device("cpu")
-    assert not seen_by_all(out, team, cpu)
+    strategy = Three()
+    out = tmp_path / "model"
+    cpu = torch.device("cpu")
+    assert not exists_on_all_ranks(out, strategy, cpu)
     out.touch()
-    for team.others in 0, 1:
-        n = team.others + 1
+    for strategy.others in 0, 1:
+        n = strategy.others + 1
         with pytest.raises(
             ValueError, match=f"^{out}: only {n} of 3 processes see this file"
         ):
-            seen_by_all(out, team, cpu)
-    team.others = 2
-    assert seen_by_all(out, team, cpu)
+            exists_on_all_ranks(out, strategy, cpu)
+    strategy.others = 2
+    assert exists_on_all_ranks(out, strategy, cpu)
 
 
 @pytest.fixture
@@ -620,7 +639,7 @@ def command(tmp_path: Path) -> Callable[..., list[str]]:
     text = "\n".join("\t".join(pair) for pair in pairs)
     (tmp_path / "corpus.tsv").write_text(text, "utf-8")
     options = "--d-model 16 --layers 1 --heads 2 --subwords 300 --tokens 300"
-    options += " --steps 6 --save-every 2 --accumulate 6 --device cpu"
+    options += " --steps 6 --save-every 2 --accumulation_steps 6 --device cpu"
 
     def whole(out: Path, *more: str) -> list[str]:
         start = ["train", str(out), "--corpus", str(tmp_path / "corpus.tsv")]
@@ -651,7 +670,8 @@ def test_a_run_loses_a_process_and_the_same_command_goes_on(
     sharded: bool,
     sizes: tuple[int, int],
 ) -> None:
-    alone, out = tmp_path / "alone", tmp_path / "model"
+    alone = tmp_path / "alone"
+    out = tmp_path / "model"
     found = CliRunner().invoke(command_line.app, command(alone))
     assert found.exit_code == 0, found.output
     options = command(out, *(["--sharded"] if sharded else []))
@@ -694,10 +714,10 @@ def test_options_that_do_not_fit(
         2,
         "-m",
         "attention_book.command_line",
-        *command(out, "--accumulate", "3"),
+        *command(out, "--accumulation_steps", "3"),
     )
     assert run.returncode != 0
-    wanted = "accumulate must be a multiple of the number of processes, 2, got"
+    wanted = "accumulation_steps must be a multiple of the number of processes, 2, got"
     assert run.stderr.count(f"attention-book: {wanted} 3\n") == 1
     assert not out.exists()
 
@@ -705,16 +725,17 @@ def test_options_that_do_not_fit(
 def test_a_team_counts_its_batches() -> None:
     class Pair(DataParallel):
         def __init__(self) -> None:
-            self.rank, self.size = 0, 2
+            self.rank = 0
+            self.size = 2
 
     with pytest.raises(
         ValueError,
-        match=r"^accumulate must be a multiple of the number of processes, "
+        match=r"^accumulation_steps must be a multiple of the number of processes, "
         r"2, got 3$",
     ):
-        Pair().check(Recipe(accumulate=3))
-    Pair().check(Recipe(accumulate=4))
-    ALONE.check(Recipe(accumulate=3))
+        Pair().check(TrainingConfig(accumulation_steps=3))
+    Pair().check(TrainingConfig(accumulation_steps=4))
+    SINGLE_PROCESS.check(TrainingConfig(accumulation_steps=3))
 
 
 def test_digests_are_of_the_content(tmp_path: Path) -> None:

@@ -24,7 +24,12 @@ from attention_book.scoring import (
     scaled_dot_product_attention,
 )
 
-BATCH, HEADS, QUERIES, KEYS, D_K, D_V = 2, 3, 5, 7, 11, 13
+BATCH = 2
+HEADS = 3
+QUERIES = 5
+KEYS = 7
+D_K = 11
+D_V = 13
 SHAPE = (BATCH, HEADS, QUERIES, KEYS)
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
 
@@ -126,7 +131,8 @@ def test_scaled_attention_is_the_formula() -> None:
     for b, h, i in itertools.product(
         range(BATCH), range(HEADS), range(QUERIES)
     ):
-        q, keys = query[b, h, i].tolist(), key[b, h].tolist()
+        q = query[b, h, i].tolist()
+        keys = key[b, h].tolist()
         dots = [sum(x * y for x, y in zip(q, k, strict=True)) for k in keys]
         exponentials = [math.exp(dot / math.sqrt(D_K)) for dot in dots]
         for j in range(KEYS):
@@ -164,7 +170,8 @@ def test_the_future_does_not_leak() -> None:
             query, k, value, causal_mask(KEYS)
         )[0],
     ):
-        before, after = attention(key), attention(other)
+        before = attention(key)
+        after = attention(other)
         assert torch.equal(before[:, :, :4], after[:, :, :4])
         assert not torch.equal(before[:, :, 4:], after[:, :, 4:])
 
@@ -215,17 +222,22 @@ def test_dot_product_is_not_scaled() -> None:
 
 def test_additive_attention_is_the_formula() -> None:
     torch.manual_seed(0)
-    d_q, d_k, d_a = 3, D_K, 17
+    d_q = 3
+    d_k = D_K
+    d_a = 17
     additive = AdditiveAttention(d_query=d_q, d_key=d_k, d_attn=d_a)
     assert sum(p.numel() for p in additive.parameters()) == (
         d_a * d_q + d_a * d_k + d_a + d_a
     )
     q = torch.randn(BATCH, QUERIES, d_q)
-    k, v = torch.randn(BATCH, KEYS, d_k), torch.randn(BATCH, KEYS, D_V)
+    k = torch.randn(BATCH, KEYS, d_k)
+    v = torch.randn(BATCH, KEYS, D_V)
     mask = padding_mask(torch.tensor([KEYS, 4]), KEYS)[:, 0]
     output, weights = additive(q, k, v, mask)
-    W_q, W_k = additive.project_query.weight, additive.project_key.weight
-    b, v_a = additive.project_key.bias, additive.score.weight[0]
+    W_q = additive.q_proj.weight
+    W_k = additive.k_proj.weight
+    b = additive.k_proj.bias
+    v_a = additive.score.weight[0]
     for n, i in itertools.product(range(BATCH), range(QUERIES)):
         seen = KEYS if n == 0 else 4
         scores = [
@@ -352,7 +364,8 @@ def test_any_number_of_batch_axes(axes: int, kind: str) -> None:
 @pytest.mark.usefixtures("unchecked")
 def test_additive_attention_names_bad_widths() -> None:
     additive = AdditiveAttention(d_query=3, d_key=5, d_attn=7)
-    q, k = torch.randn(4, 3), torch.randn(6, 5)
+    q = torch.randn(4, 3)
+    k = torch.randn(6, 5)
     with pytest.raises(
         ValueError, match=r"query must be 3 wide, got shape .*5\)"
     ):
@@ -416,7 +429,8 @@ def test_one_head_of_keys_may_serve_several_of_queries(
 @pytest.mark.parametrize("heads", [0, 4, 12])
 @pytest.mark.usefixtures("unchecked")
 def test_heads_that_can_not_be_grouped_are_named(heads: int) -> None:
-    q, k = torch.zeros(BATCH, 6, 5, 3), torch.zeros(BATCH, heads, 5, 3)
+    q = torch.zeros(BATCH, 6, 5, 3)
+    k = torch.zeros(BATCH, heads, 5, 3)
     with pytest.raises(ValueError, match="query and key must agree in batch"):
         fused_attention(q, k, k)
 

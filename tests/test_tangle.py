@@ -174,7 +174,8 @@ def test_round_trip_in_the_real_book(tmp_path: Path) -> None:
     )
     shutil.copytree(ROOT / PACKAGE, tmp_path / PACKAGE)
     module = tmp_path / PACKAGE / "scoring.py"
-    old, new = "return positions < lengths", "return lengths > positions"
+    old = "return positions < lengths"
+    new = "return lengths > positions"
     module.write_text(module.read_text("utf-8").replace(old, new), "utf-8")
 
     assert main(["--stitch"], tmp_path) == 0

@@ -21,42 +21,46 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 
 from attention_book import training
-from attention_book.corpus import PAD, SPECIAL, Subwords, Vocabulary
-from attention_book.training import (
-    ROWS,
-    Batches,
-    Example,
-    Recipe,
-    Trainer,
-    cross_entropy,
-    encode_pairs,
-    held_out_loss,
+from attention_book.corpus import PAD, SPECIAL_TOKENS, WordTokenizer
+from attention_book.texts import BPETokenizer
+from attention_book.checkpoints import (
     load_checkpoint,
     load_model,
-    make_batch,
-    rate_at,
     read_tensors,
     save_checkpoint,
     save_model,
-    translation_loss,
     write_tensors,
+)
+from attention_book.losses import CHUNK_SIZE, chunked_cross_entropy
+from attention_book.training import (
+    BatchLoader,
+    Example,
+    TrainingConfig,
+    Trainer,
+    encode_pairs,
+    validation_loss,
+    make_batch,
+    learning_rate_at,
+    translation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
 
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {
-    "n_source": 13,
-    "n_target": 11,
+    "source_vocab_size": 13,
+    "target_vocab_size": 11,
     "d_model": 12,
     "n_heads": 2,
     "d_ff": 20,
     "n_layers": 2,
     "dropout": 0.0,
 }
-SOURCE = Vocabulary([*SPECIAL, *"abcdefghij"])
-TARGET = Vocabulary([*SPECIAL, *"abcdefgh"])
-RECIPE = Recipe(n_steps=20, max_tokens=21, warm_up=3, learning_rate=1e-2)
+SOURCE = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
+TARGET = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
+CONFIG = TrainingConfig(
+    max_steps=20, batch_tokens=21, warmup_steps=3, learning_rate=1e-2
+)
 
 
 def a_model(**changes: Any) -> Transformer:
@@ -73,8 +77,8 @@ def some_examples(n: int = 17) -> list[Example]:
     return [(words(7), [1, *words(5), 2]) for _ in range(n)]
 
 
-def a_trainer(recipe: Recipe = RECIPE, **changes: Any) -> Trainer:
-    return Trainer(a_model(**changes), some_examples(), recipe)
+def a_trainer(config: TrainingConfig = CONFIG, **changes: Any) -> Trainer:
+    return Trainer(a_model(**changes), some_examples(), config)
 
 
 def state_of(trainer: Trainer) -> list[torch.Tensor]:
@@ -96,15 +100,17 @@ def steps(trainer: Trainer, n: int) -> Trainer:
     return trainer
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("n", [1, 7, ROWS, 2 * ROWS + 3])
-def test_cross_entropy_equals_pytorch(n: int, smoothing: float) -> None:
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("n", [1, 7, CHUNK_SIZE, 2 * CHUNK_SIZE + 3])
+def test_cross_entropy_equals_pytorch(n: int, label_smoothing: float) -> None:
     torch.manual_seed(0)
     x = torch.randn(n, 5, requires_grad=True)
     weight = torch.randn(11, 5, requires_grad=True)
     words = torch.randint(11, (n,))
-    ours = cross_entropy(x, weight, words, smoothing)
-    theirs = F.cross_entropy(x @ weight.T, words, label_smoothing=smoothing)
+    ours = chunked_cross_entropy(x, weight, words, label_smoothing)
+    theirs = F.cross_entropy(
+        x @ weight.T, words, label_smoothing=label_smoothing
+    )
     torch.testing.assert_close(ours, theirs)
     for a, b in zip(
         torch.autograd.grad(3 * ours, (x, weight)),
@@ -116,11 +122,11 @@ def test_cross_entropy_equals_pytorch(n: int, smoothing: float) -> None:
 
 def test_cross_entropy_has_the_right_slopes_in_double() -> None:
     torch.manual_seed(0)
-    x = torch.randn(ROWS + 2, 2, dtype=torch.double) * 40  # far from 0
+    x = torch.randn(CHUNK_SIZE + 2, 2, dtype=torch.double) * 40  # far from 0
     weight = torch.randn(3, 2, dtype=torch.double)
-    words = torch.randint(3, (ROWS + 2,))
+    words = torch.randint(3, (CHUNK_SIZE + 2,))
     inputs = [x.requires_grad_(), weight.requires_grad_()]
-    ours = cross_entropy(*inputs, words, 0.1)
+    ours = chunked_cross_entropy(*inputs, words, 0.1)
     theirs = F.cross_entropy(x @ weight.T, words, label_smoothing=0.1)
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=0)
     for a, b in zip(
@@ -138,12 +144,12 @@ def test_cross_entropy_is_close_in_bf16() -> None:
     weight = torch.randn(11, 16, requires_grad=True)
     words = torch.randint(11, (300,))
     with torch.autocast("cpu", torch.bfloat16):
-        ours = cross_entropy(x, weight, words, 0.1)
+        ours = chunked_cross_entropy(x, weight, words, 0.1)
     theirs = F.cross_entropy(x @ weight.T, words, label_smoothing=0.1)
     assert ours.dtype == torch.float32
     torch.testing.assert_close(ours, theirs, rtol=0.01, atol=0)
     halves = x.bfloat16(), weight.bfloat16()
-    assert cross_entropy(*halves, words, 0.1).dtype == torch.float32
+    assert chunked_cross_entropy(*halves, words, 0.1).dtype == torch.float32
     for a, b in zip(
         torch.autograd.grad(ours, (x, weight)),
         torch.autograd.grad(theirs, (x, weight)),
@@ -154,23 +160,27 @@ def test_cross_entropy_is_close_in_bf16() -> None:
 
 
 KINDS: list[dict[str, Any]] = [
-    {"norm": norm, "positions": positions, "thinking": thinking}
+    {"norm": norm, "positions": positions, "feed_forward": feed_forward}
     for norm in ("post", "pre")
-    for positions, thinking in [
+    for positions, feed_forward in [
         ("sinusoidal", "relu"),
         ("learned", "gelu"),
         ("rotary", "swiglu"),
     ]
 ]
-KINDS += [{"shared": True, "n_source": 11}, {"n_layers": 1, "n_heads": 1}]
+KINDS += [
+    {"share_embeddings": True, "source_vocab_size": 11},
+    {"n_layers": 1, "n_heads": 1},
+]
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
 def test_without_padding_the_loss_is_the_same(
-    kinds: dict[str, Any], smoothing: float
+    kinds: dict[str, Any], label_smoothing: float
 ) -> None:
-    model, batch = a_model(**kinds), make_batch(some_examples(6), CPU)
+    model = a_model(**kinds)
+    batch = make_batch(some_examples(6), CPU)
     assert len(set(batch.source_lengths.tolist())) > 1
     assert len(set(batch.target_lengths.tolist())) > 1
     logits = model(batch.source, batch.source_lengths, batch.target[:, :-1])
@@ -178,9 +188,9 @@ def test_without_padding_the_loss_is_the_same(
         logits.flatten(0, 1),
         batch.target[:, 1:].flatten(),
         ignore_index=PAD,
-        label_smoothing=smoothing,
+        label_smoothing=label_smoothing,
     )
-    ours = translation_loss(model, batch, smoothing)
+    ours = translation_loss(model, batch, label_smoothing)
     torch.testing.assert_close(ours, theirs)
     parameters = dict(model.named_parameters())
     for name, a, b in zip(
@@ -207,36 +217,48 @@ def test_batches_have_both_ends_and_lengths() -> None:
 
 def test_an_empty_source_does_no_harm() -> None:
     examples = [([], [1, 3, 2]), ([4, 5], [1, 2])]
-    trainer = steps(Trainer(a_model(), examples, RECIPE), 2)
+    trainer = steps(Trainer(a_model(), examples, CONFIG), 2)
     assert all(map(math.isfinite, trainer.losses))
 
 
 def test_the_rates_by_hand() -> None:
-    paper = Recipe(schedule="paper", warm_up=4)
-    assert rate_at(1, paper, 16) == pytest.approx(0.25 / 8)
-    assert rate_at(4, paper, 16) == pytest.approx(0.25 / 2)
-    assert rate_at(16, paper, 16) == pytest.approx(0.25 / 4)
-    cosine = Recipe(n_steps=100, warm_up=10, learning_rate=2.0)
+    paper = TrainingConfig(schedule="paper", warmup_steps=4)
+    assert learning_rate_at(1, paper, 16) == pytest.approx(0.25 / 8)
+    assert learning_rate_at(4, paper, 16) == pytest.approx(0.25 / 2)
+    assert learning_rate_at(16, paper, 16) == pytest.approx(0.25 / 4)
+    cosine = TrainingConfig(max_steps=100, warmup_steps=10, learning_rate=2.0)
     half = 0.02 + 0.98 * 0.5
-    assert rate_at(50, cosine, 7) == pytest.approx(2 * half)
-    assert rate_at(100, cosine, 7) == pytest.approx(2 * 0.02)
-    assert rate_at(150, cosine, 7) == rate_at(100, cosine, 7)
+    assert learning_rate_at(50, cosine, 7) == pytest.approx(2 * half)
+    assert learning_rate_at(100, cosine, 7) == pytest.approx(2 * 0.02)
+    assert learning_rate_at(150, cosine, 7) == learning_rate_at(100, cosine, 7)
     fall = 0.5 * (1 + math.cos(math.pi * 0.05))
-    assert rate_at(5, cosine, 7) == pytest.approx(0.02 + 0.98 * fall)
-    assert rate_at(1, cosine, 7) == pytest.approx(0.2, rel=1e-3)
+    assert learning_rate_at(5, cosine, 7) == pytest.approx(0.02 + 0.98 * fall)
+    assert learning_rate_at(1, cosine, 7) == pytest.approx(0.2, rel=1e-3)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_steps": 0}, "n_steps must be a positive whole number, got 0"),
-        ({"max_tokens": 1.5}, "max_tokens must be .* got 1.5"),
-        ({"accumulate": True}, "accumulate must be .* got True"),
-        ({"warm_up": -1}, "warm_up must be .* got -1"),
+        ({"max_steps": 0}, "max_steps must be a positive whole number, got 0"),
+        ({"batch_tokens": 1.5}, "batch_tokens must be .* got 1.5"),
+        (
+            {"accumulation_steps": True},
+            "accumulation_steps must be .* got True",
+        ),
+        ({"warmup_steps": -1}, "warmup_steps must be .* got -1"),
         ({"learning_rate": 0}, "learning_rate must be positive, got 0"),
-        ({"clip": math.nan}, "clip must be positive, got nan"),
-        ({"clip": math.inf}, "clip must be positive, got inf"),
-        ({"smoothing": 1}, r"smoothing must be in \[0, 1\), got 1"),
+        (
+            {"max_grad_norm": math.nan},
+            "max_grad_norm must be positive, got nan",
+        ),
+        (
+            {"max_grad_norm": math.inf},
+            "max_grad_norm must be positive, got inf",
+        ),
+        (
+            {"label_smoothing": 1},
+            r"label_smoothing must be in \[0, 1\), got 1",
+        ),
         ({"weight_decay": -0.1}, r"weight_decay must be in .* got -0.1"),
         ({"betas": (0.9, 1.0)}, r"betas\[1\] must be in .* got 1.0"),
         ({"schedule": "linear"}, "schedule must be one of .* got 'linear'"),
@@ -247,7 +269,7 @@ def test_a_recipe_that_makes_no_sense(
     changes: dict[str, Any], message: str, unchecked: None
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        Recipe(**changes)
+        TrainingConfig(**changes)
 
 
 def numbered() -> list[Example]:
@@ -256,8 +278,9 @@ def numbered() -> list[Example]:
 
 
 def test_batches_hold_each_example_once_a_pass() -> None:
-    batches = Batches(numbered(), Recipe(max_tokens=12), CPU)
-    n, orders = len(batches.order), []
+    batches = BatchLoader(numbered(), TrainingConfig(batch_tokens=12), CPU)
+    n = len(batches.order)
+    orders = []
     for epoch in range(3):
         passed = [batches[epoch * n + i] for i in range(n)]
         firsts = [w for b in passed for w in b.source[:, 0].tolist()]
@@ -270,25 +293,26 @@ def test_batches_hold_each_example_once_a_pass() -> None:
 
 
 def test_a_batch_depends_on_seed_and_number_alone() -> None:
-    one, other = (Batches(numbered(), RECIPE, CPU) for _ in "ab")
+    one, other = (BatchLoader(numbered(), CONFIG, CPU) for _ in "ab")
     numbers = [0, 40, 3, 41, 0, 99]
     found = [one[i] for i in numbers]
     for i, batch in reversed(list(zip(numbers, found, strict=True))):
         assert torch.equal(other[i].source, batch.source)
-    seeded = Batches(numbered(), replace(RECIPE, seed=1), CPU)
-    assert seeded.order != Batches(numbered(), RECIPE, CPU).order
+    seeded = BatchLoader(numbered(), replace(CONFIG, seed=1), CPU)
+    assert seeded.order != BatchLoader(numbered(), CONFIG, CPU).order
 
 
 def test_no_examples_or_one_too_long() -> None:
     with pytest.raises(ValueError, match=r"^examples must not be empty$"):
-        Trainer(a_model(), [], RECIPE)
-    with pytest.raises(ValueError, match="max_tokens must be 30"):
-        Trainer(a_model(), [([3], [4] * 30)], RECIPE)
+        Trainer(a_model(), [], CONFIG)
+    with pytest.raises(ValueError, match="batch_tokens must be 30"):
+        Trainer(a_model(), [([3], [4] * 30)], CONFIG)
 
 
 def test_accumulating_averages_the_batches() -> None:
-    recipe = replace(RECIPE, accumulate=3, clip=1e9)
-    trainer, model = a_trainer(recipe), a_model()
+    config = replace(CONFIG, accumulation_steps=3, max_grad_norm=1e9)
+    trainer = a_trainer(config)
+    model = a_model()
     for number in range(1, 3):
         before = copy.deepcopy(trainer.model)
         loss = trainer.step()
@@ -305,8 +329,11 @@ def test_accumulating_averages_the_batches() -> None:
 
 
 def test_a_step_is_adamw_with_the_rate_and_the_clip() -> None:
-    recipe = replace(RECIPE, clip=0.01, weight_decay=0.5, betas=(0.7, 0.8))
-    trainer, model = a_trainer(recipe), a_model()
+    config = replace(
+        CONFIG, max_grad_norm=0.01, weight_decay=0.5, betas=(0.7, 0.8)
+    )
+    trainer = a_trainer(config)
+    model = a_model()
     plain = torch.optim.AdamW(
         model.parameters(), betas=(0.7, 0.8), weight_decay=0.5
     )
@@ -315,8 +342,8 @@ def test_a_step_is_adamw_with_the_rate_and_the_clip() -> None:
         plain.zero_grad()
         translation_loss(model, trainer.batches[number - 1]).backward()
         length = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
-        assert length > 0.1  # there was something to clip
-        plain.param_groups[0]["lr"] = rate_at(number, recipe, 12)
+        assert length > 0.1  # there was something to max_grad_norm
+        plain.param_groups[0]["lr"] = learning_rate_at(number, config, 12)
         plain.step()
         grads = [p.grad.norm() for p in trainer.model.parameters()]
         clipped = torch.stack(grads).norm().item()
@@ -329,29 +356,34 @@ def test_a_step_is_adamw_with_the_rate_and_the_clip() -> None:
 
 def test_smoothing_and_dropout_are_used() -> None:
     plain = a_trainer().step()
-    assert a_trainer(replace(RECIPE, smoothing=0.1)).step() != plain
+    assert a_trainer(replace(CONFIG, label_smoothing=0.1)).step() != plain
     assert a_trainer(dropout=0.5).step() != plain
-    alone, model = some_examples(1), a_model(dropout=0.5)
+    alone = some_examples(1)
+    model = a_model(dropout=0.5)
     seeds = {
-        Trainer(copy.deepcopy(model), alone, replace(RECIPE, seed=seed)).step()
+        Trainer(copy.deepcopy(model), alone, replace(CONFIG, seed=seed)).step()
         for seed in range(3)
     }
     assert len(seeds) == 3
 
 
 def test_each_step_drops_others(unchecked: None) -> None:
-    recipe = replace(RECIPE, learning_rate=1e-30)
+    config = replace(CONFIG, learning_rate=1e-30)
     alone = some_examples(1)  # the same batch every time
-    dropping = Trainer(a_model(dropout=0.5), alone, recipe)
+    dropping = Trainer(a_model(dropout=0.5), alone, config)
     assert len(set(steps(dropping, 4).losses)) == 4
-    assert len(set(steps(Trainer(a_model(), alone, recipe), 4).losses)) == 1
+    assert len(set(steps(Trainer(a_model(), alone, config), 4).losses)) == 1
 
 
 def test_it_learns(unchecked: None) -> None:
-    recipe = Recipe(n_steps=150, max_tokens=200, learning_rate=1e-2)
-    trainer = steps(a_trainer(replace(recipe, warm_up=10), norm="pre"), 150)
+    config = TrainingConfig(
+        max_steps=150, batch_tokens=200, learning_rate=1e-2
+    )
+    trainer = steps(
+        a_trainer(replace(config, warmup_steps=10), norm="pre"), 150
+    )
     assert trainer.losses[-1] < 0.3 * trainer.losses[0]
-    held = held_out_loss(trainer.model, some_examples(), recipe)
+    held = validation_loss(trainer.model, some_examples(), config)
     assert held < 0.3 * trainer.losses[0]
 
 
@@ -361,7 +393,7 @@ def test_the_callers_chance_is_left_alone(unchecked: None) -> None:
     random.seed(7)
     before = torch.get_rng_state(), random.getstate()
     steps(trainer, 2)
-    held_out_loss(trainer.model, some_examples(), RECIPE)
+    validation_loss(trainer.model, some_examples(), CONFIG)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert random.getstate() == before[1]
     torch.manual_seed(8)  # nor does it matter to the training
@@ -371,8 +403,11 @@ def test_the_callers_chance_is_left_alone(unchecked: None) -> None:
 
 @pytest.mark.parametrize("training", [True, False])
 def test_held_out_loss_is_the_mean_of_words(training: bool) -> None:
-    model, examples = a_model(dropout=0.5).train(training), some_examples()
-    found = held_out_loss(model, examples, replace(RECIPE, smoothing=0.3))
+    model = a_model(dropout=0.5).train(training)
+    examples = some_examples()
+    found = validation_loss(
+        model, examples, replace(CONFIG, label_smoothing=0.3)
+    )
     assert model.training == training
     model.eval()
     losses = [
@@ -386,7 +421,7 @@ def test_held_out_loss_is_the_mean_of_words(training: bool) -> None:
 
 
 def spoil_weight(trainer: Trainer) -> Callable[[], None]:
-    weight = trainer.model.target.words.weight
+    weight = trainer.model.target_embedding.tokens.weight
     with torch.no_grad():
         old = weight[4, 0].item()
         weight[4, 0] = math.inf
@@ -424,29 +459,42 @@ def test_it_stops_before_numbers_are_ruined(
 
 
 @pytest.mark.parametrize(
-    ("recipe", "changes"),
+    ("config", "changes"),
     [
-        (RECIPE, {"dropout": 0.2}),
-        (replace(RECIPE, accumulate=2, schedule="paper"), {"dropout": 0.2}),
-        (replace(RECIPE, precision="bf16"), {"norm": "pre"}),
-        (replace(RECIPE, precision="fp16"), {"norm": "pre"}),
+        (CONFIG, {"dropout": 0.2}),
         (
-            replace(RECIPE, smoothing=0.1),
-            {"shared": True, "n_source": 11, "positions": "learned"},
+            replace(CONFIG, accumulation_steps=2, schedule="paper"),
+            {"dropout": 0.2},
+        ),
+        (replace(CONFIG, precision="bf16"), {"norm": "pre"}),
+        (replace(CONFIG, precision="fp16"), {"norm": "pre"}),
+        (
+            replace(CONFIG, label_smoothing=0.1),
+            {
+                "share_embeddings": True,
+                "source_vocab_size": 11,
+                "positions": "learned",
+            },
         ),
     ],
 )
 def test_going_on_is_exact(
-    tmp_path: Path, recipe: Recipe, changes: dict[str, Any], unchecked: None
+    tmp_path: Path,
+    config: TrainingConfig,
+    changes: dict[str, Any],
+    unchecked: None,
 ) -> None:
-    path, n = tmp_path / "checkpoint", 12
-    whole = steps(a_trainer(recipe, **changes), n)
+    path = tmp_path / "checkpoint"
+    n = 12
+    whole = steps(a_trainer(config, **changes), n)
     epoch = len(whole.batches.order)
-    assert epoch < n * recipe.accumulate  # goes through the border of a pass
-    for cut in 0, 1, epoch // recipe.accumulate, n - 1:
-        first = steps(a_trainer(recipe, **changes), cut)
+    assert (
+        epoch < n * config.accumulation_steps
+    )  # goes through the border of a pass
+    for cut in 0, 1, epoch // config.accumulation_steps, n - 1:
+        first = steps(a_trainer(config, **changes), cut)
         save_checkpoint(path, first, SOURCE, TARGET)
-        second = a_trainer(recipe, **changes)
+        second = a_trainer(config, **changes)
         with torch.no_grad():
             for parameter in second.model.parameters():
                 parameter.add_(1)
@@ -458,7 +506,7 @@ def test_going_on_is_exact(
 
 def test_bf16_is_close_and_not_the_same() -> None:
     whole = steps(a_trainer(), 4)
-    half = steps(a_trainer(replace(RECIPE, precision="bf16")), 4)
+    half = steps(a_trainer(replace(CONFIG, precision="bf16")), 4)
     gaps = [abs(a - b) for a, b in zip(whole.losses, half.losses, strict=True)]
     assert 0 < max(gaps) < 0.1
     assert all(p.dtype == torch.float32 for p in half.model.parameters())
@@ -497,7 +545,7 @@ def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 import torch
-from attention_book.training import write_tensors
+from attention_book.checkpoints import write_tensors
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = sys.argv[1]
 write_tensors(path, {"x": torch.zeros(10)}, {"n": "old"})
@@ -569,7 +617,8 @@ def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
 
 
 def test_one_flipped_bit_is_found(saved: Path, unchecked: None) -> None:
-    content, rng = saved.read_bytes(), random.Random(0)
+    content = saved.read_bytes()
+    rng = random.Random(0)
     (header,) = struct.unpack("<Q", content[:8])
     places = [*range(8), *rng.sample(range(8, 8 + header), 90)]
     places += [content.index(b'"digest"') + 12, len(content) - 1]
@@ -621,7 +670,8 @@ class Bomb:
 
 
 def test_a_pickle_is_refused_and_never_run(tmp_path: Path) -> None:
-    path, traces = tmp_path / "model.pt", tmp_path / "traces"
+    path = tmp_path / "model.pt"
+    traces = tmp_path / "traces"
     bomb = {"bomb": Bomb(traces), "x": torch.zeros(3)}
     torch.save(bomb, path)
     assert_refused(path)
@@ -642,7 +692,8 @@ def test_the_package_knows_no_pickle() -> None:
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    trainer, missing = a_trainer(), tmp_path / "none"
+    trainer = a_trainer()
+    missing = tmp_path / "none"
     for load in (
         read_tensors,
         load_model,
@@ -668,15 +719,15 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
             "made with config norm = 'post', wanted 'pre'$",
         ),
         (
-            lambda: a_trainer(replace(RECIPE, seed=1)),
-            "made with recipe seed = 0, wanted 1$",
+            lambda: a_trainer(replace(CONFIG, seed=1)),
+            "made with config seed = 0, wanted 1$",
         ),
         (
-            lambda: a_trainer(replace(RECIPE, betas=(0.9, 0.9))),
-            r"recipe betas = \[0.9, 0.98\], wanted \[0.9, 0.9\]$",
+            lambda: a_trainer(replace(CONFIG, betas=(0.9, 0.9))),
+            r"config betas = \[0.9, 0.98\], wanted \[0.9, 0.9\]$",
         ),
         (
-            lambda: Trainer(a_model(), some_examples(16), RECIPE),
+            lambda: Trainer(a_model(), some_examples(16), CONFIG),
             "made with corpus digest = '[0-9a-f]{64}', wanted ",
         ),
     ],
@@ -693,11 +744,12 @@ def test_a_checkpoint_of_something_else(
 
 
 def test_a_model_is_no_checkpoint(tmp_path: Path) -> None:
-    path, trainer = tmp_path / "model", a_trainer()
+    path = tmp_path / "model"
+    trainer = a_trainer()
     save_model(path, trainer.model, SOURCE, TARGET)
-    with pytest.raises(ValueError, match="recipe n_steps = None, wanted 20"):
+    with pytest.raises(ValueError, match="config max_steps = None, wanted 20"):
         load_checkpoint(path, trainer)
-    write_tensors(path, *strip(path, "losses", training.origin(trainer)))
+    write_tensors(path, *strip(path, "losses", training.fingerprint(trainer)))
     with pytest.raises(ValueError, match="has no losses, so is no checkpoint"):
         load_checkpoint(path, trainer)
 
@@ -751,15 +803,16 @@ def test_a_parameter_that_is_missing_or_misshapen(saved: Path) -> None:
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_a_model_comes_back(tmp_path: Path, kinds: dict[str, Any]) -> None:
-    model, path = a_model(**kinds, dropout=0.4).eval(), tmp_path / "model"
-    source = TARGET if model.config.shared else SOURCE
+    model = a_model(**kinds, dropout=0.4).eval()
+    path = tmp_path / "model"
+    source = TARGET if model.config.share_embeddings else SOURCE
     save_model(path, model, source, TARGET)
     again, *tokens = load_model(path)
     assert again.config == model.config
     assert not again.training
     assert [t.words for t in tokens] == [source.words, TARGET.words]
-    assert (tokens[0] is tokens[1]) == model.config.shared
-    assert (again.source is again.target) == model.config.shared
+    assert (tokens[0] is tokens[1]) == model.config.share_embeddings
+    assert (again.source is again.target) == model.config.share_embeddings
     inputs = torch.tensor([[3, 4, 5]]), torch.tensor([3]), torch.tensor([[1]])
     assert torch.equal(again(*inputs), model(*inputs))
 
@@ -781,13 +834,15 @@ def test_a_checkpoint_is_a_model_too(saved: Path) -> None:
 
 
 def test_subwords_are_kept_with_the_model(tmp_path: Path) -> None:
-    subwords = Subwords.learn(["low lower lowest"] * 3, 262)
+    subwords = BPETokenizer.train(["low lower lowest"] * 3, 262)
     n = len(subwords)
-    model = a_model(n_source=n, n_target=n, shared=True)
+    model = a_model(
+        source_vocab_size=n, target_vocab_size=n, share_embeddings=True
+    )
     save_model(tmp_path / "model", model, subwords, subwords)
     _, source, target = load_model(tmp_path / "model")
     assert source is target
-    assert source.encode("lower <end>") == subwords.encode("lower <end>")
+    assert source.encode("lower <eos>") == subwords.encode("lower <eos>")
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077])
@@ -805,15 +860,15 @@ def test_the_file_may_be_read_by_whom_the_umask_lets(
 def test_another_loss_can_be_learnt() -> None:
     seen = []
 
-    def loss_of(
-        model: Transformer, batch: training.Batch, smoothing: float
+    def loss_fn(
+        model: Transformer, batch: training.Batch, label_smoothing: float
     ) -> torch.Tensor:
-        seen.append(smoothing)
-        return 2 * translation_loss(model, batch, smoothing)
+        seen.append(label_smoothing)
+        return 2 * translation_loss(model, batch, label_smoothing)
 
-    recipe = replace(RECIPE, smoothing=0.1)
-    twice = Trainer(a_model(), some_examples(), recipe, loss_of).step()
-    assert twice == pytest.approx(2 * a_trainer(recipe).step())
+    config = replace(CONFIG, label_smoothing=0.1)
+    twice = Trainer(a_model(), some_examples(), config, loss_fn).step()
+    assert twice == pytest.approx(2 * a_trainer(config).step())
     assert seen == [0.1]
 
 
@@ -821,7 +876,8 @@ def test_another_loss_can_be_learnt() -> None:
 def test_a_file_is_read_at_one_go(saved: Path, tmp_path: Path) -> None:
     # Whoever opens it twice may find two files, if it is replaced meanwhile;
     # from a pipe nothing can be read twice.
-    pipe, data = tmp_path / "pipe", saved.read_bytes()
+    pipe = tmp_path / "pipe"
+    data = saved.read_bytes()
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=[data])
     writer.start()

@@ -11,11 +11,17 @@ from attention_book import KeyValueCache, causal_mask
 from attention_book.transformer import Transformer, TransformerConfig
 from tests.twins import randomise, stack_state
 
-BATCH, SOURCE, TARGET, D, HEADS, D_FF, LAYERS = 3, 7, 5, 24, 4, 40, 2
+BATCH = 3
+SOURCE = 7
+TARGET = 5
+D = 24
+HEADS = 4
+D_FF = 40
+LAYERS = 2
 LENGTHS = torch.tensor([7, 2, 4])
 SMALL: dict[str, Any] = {
-    "n_source": 13,
-    "n_target": 11,
+    "source_vocab_size": 13,
+    "target_vocab_size": 11,
     "d_model": D,
     "n_heads": HEADS,
     "d_ff": D_FF,
@@ -47,7 +53,7 @@ def pytorch_twin(ours: Transformer) -> nn.Transformer:
         LAYERS,
         D_FF,
         dropout=0.0,
-        activation=ours.config.thinking,
+        activation=ours.config.feed_forward,
         batch_first=True,
         norm_first=pre,
     )
@@ -59,12 +65,12 @@ def pytorch_twin(ours: Transformer) -> nn.Transformer:
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("thinking", ["relu", "gelu"])
+@pytest.mark.parametrize("feed_forward", ["relu", "gelu"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_it_equals_pytorch_forward_and_backward(
-    norm: str, thinking: str
+    norm: str, feed_forward: str
 ) -> None:
-    ours = a_model(norm=norm, thinking=thinking)
+    ours = a_model(norm=norm, feed_forward=feed_forward)
     randomise(ours)
     theirs = pytorch_twin(ours)
     source, target = words()
@@ -90,18 +96,20 @@ def test_it_equals_pytorch_forward_and_backward(
         torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("thinking", ["relu", "gelu", "swiglu"])
+@pytest.mark.parametrize("feed_forward", ["relu", "gelu", "swiglu"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_step_by_step_equals_all_at_once(
-    norm: str, positions: str, thinking: str
+    norm: str, positions: str, feed_forward: str
 ) -> None:
-    model = a_model(norm=norm, positions=positions, thinking=thinking).eval()
+    model = a_model(
+        norm=norm, positions=positions, feed_forward=feed_forward
+    ).eval()
     source, target = words()
     with torch.no_grad():
         expected = model(source, LENGTHS, target)
         memory, mask = model.encode(source, LENGTHS)
-        remembered = model.decoder.remember(memory)
+        remembered = model.decoder.project_memory(memory)
         caches = [KeyValueCache(TARGET) for _ in range(LAYERS)]
         parts = [
             model.decode(part, remembered, mask, caches)
@@ -118,7 +126,8 @@ def test_order_matters_and_padding_does_not(positions: str) -> None:
     source, target = words()
     usual = model(source, LENGTHS, target)
     padded = source.clone()
-    padded[1, 2:], padded[2, 4:] = 12, 12
+    padded[1, 2:] = 12
+    padded[2, 4:] = 12
     torch.testing.assert_close(model(padded, LENGTHS, target), usual)
     turned = model(source.flip(1), LENGTHS, target)
     assert not torch.allclose(turned[0], usual[0])  # of full length
@@ -128,11 +137,11 @@ def test_embeddings_are_scaled_tied_and_shared_as_asked() -> None:
     model = a_model()
     source, _ = words()
     x = a_model(positions="rotary").source(source)
-    table = model.source.words.weight
+    table = model.source_embedding.tokens.weight
     torch.testing.assert_close(x, table[source] * D**0.5)
-    assert model.source is not model.target
+    assert model.source_embedding is not model.target_embedding
     assert abs(table.std().item() * D**0.5 - 1) < 0.15
-    shared = a_model(n_source=11, shared=True)
+    shared = a_model(source_vocab_size=11, share_embeddings=True)
     assert shared.source is shared.target
     assert sum(p.numel() for p in model.parameters()) - 13 * D == sum(
         p.numel() for p in shared.parameters()
@@ -141,7 +150,8 @@ def test_embeddings_are_scaled_tied_and_shared_as_asked() -> None:
 
 def test_base_and_big_have_the_papers_sizes() -> None:
     with torch.device("meta"):
-        base, big = Transformer.base(), Transformer.big()
+        base = Transformer.base()
+        big = Transformer.big()
         mine = Transformer.big(1000, n_layers=1, dropout=0.5)
     for model, million in (base, 65), (big, 213):
         count = sum(p.numel() for p in model.parameters()) / 1e6
@@ -156,16 +166,18 @@ def test_base_and_big_have_the_papers_sizes() -> None:
 
 
 def test_dropout_reaches_the_embeddings() -> None:
-    embedding, (source, _) = a_model(dropout=0.5).source, words()
+    embedding = a_model(dropout=0.5).source
+    (source, _) = words()
     assert (embedding(source) == 0).any()
     embedding.eval()
     assert not (embedding(source) == 0).any()
 
 
 def test_dropout_reaches_every_layer() -> None:
-    model, (source, target) = a_model(dropout=0.5), words()
-    model.source.eval()
-    model.target.eval()
+    model = a_model(dropout=0.5)
+    (source, target) = words()
+    model.source_embedding.eval()
+    model.target_embedding.eval()
     once, again = (model.encode(source, LENGTHS)[0] for _ in "ab")
     assert not torch.allclose(once, again)
     mask = torch.ones(BATCH, 1, 1, SOURCE, dtype=torch.bool)
@@ -174,7 +186,8 @@ def test_dropout_reaches_every_layer() -> None:
 
 
 def test_dropout_acts_in_training_only() -> None:
-    model, (source, target) = a_model(dropout=0.3), words()
+    model = a_model(dropout=0.3)
+    (source, target) = words()
     once, again = (model(source, LENGTHS, target) for _ in "ab")
     assert not torch.allclose(once, again)
     model.eval()
@@ -188,21 +201,30 @@ def test_dropout_acts_in_training_only() -> None:
     ("changes", "message"),
     [
         ({"n_heads": 5}, "n_heads must divide d_model = 24, got 5"),
-        ({"n_source": 0}, "n_source must be a positive whole number, got 0"),
+        (
+            {"source_vocab_size": 0},
+            "source_vocab_size must be a positive whole number, got 0",
+        ),
         ({"n_layers": 0}, "n_layers must be a positive whole number, got 0"),
         ({"n_layers": 2.5}, "n_layers must be a positive .*, got 2.5"),
-        ({"n_target": "11"}, "n_target must be a positive .*, got '11'"),
+        (
+            {"target_vocab_size": "11"},
+            "target_vocab_size must be a positive .*, got '11'",
+        ),
         ({"d_model": 0}, "d_model must be a positive whole number, got 0"),
         ({"d_model": -8}, "d_model must be a positive .*, got -8"),
         ({"d_model": 24.0}, "d_model must be a positive .*, got 24.0"),
         ({"n_heads": 0}, "n_heads must be a positive whole number, got 0"),
         ({"d_ff": -1}, "d_ff must be a positive whole number, got -1"),
-        ({"max_words": 0}, "max_words must be a positive .*, got 0"),
+        ({"max_length": 0}, "max_length must be a positive .*, got 0"),
         ({"norm": "middle"}, "norm must be one of .*'pre'.*got 'middle'"),
-        ({"thinking": "tanh"}, "thinking must be one of .*got 'tanh'"),
+        ({"feed_forward": "tanh"}, "feed_forward must be one of .*got 'tanh'"),
         ({"positions": "none"}, "positions must be one of .*got 'none'"),
-        ({"shared": "no"}, "shared must be one of .*got 'no'"),
-        ({"shared": True}, "one size, got n_source 13 and n_target 11"),
+        ({"share_embeddings": "no"}, "shared must be one of .*got 'no'"),
+        (
+            {"share_embeddings": True},
+            "one size, got source_vocab_size 13 and target_vocab_size 11",
+        ),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
         ({"dropout": float("nan")}, r"dropout must be in \[0, 1\), got nan"),
         ({"dropout": "0.1"}, r"dropout must be in \[0, 1\), got '0.1'"),
@@ -222,7 +244,8 @@ def test_numbers_that_do_not_fit_are_named(
 
 @pytest.mark.usefixtures("unchecked")
 def test_an_empty_list_of_caches_is_named() -> None:
-    model, (source, target) = a_model(), words()
+    model = a_model()
+    (source, target) = words()
     memory, mask = model.encode(source, LENGTHS)
     with pytest.raises(ValueError, match="one for each of 2 layers"):
         model.decode(target, memory, mask, caches=[])
@@ -237,6 +260,6 @@ def test_a_configuration_can_not_be_changed() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_sentence_longer_than_the_learnt_table_is_named() -> None:
-    model = a_model(positions="learned", max_words=6)
+    model = a_model(positions="learned", max_length=6)
     with pytest.raises(ValueError, match="positions must be from 0 to 5"):
         model(*words()[:1], LENGTHS, words()[1])

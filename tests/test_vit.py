@@ -20,27 +20,28 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from attention_book import vit
-from attention_book.gpu import choose
-from attention_book.training import read_tensors, write_tensors
+from attention_book.runtime import get_compute_config
+from attention_book.checkpoints import read_tensors, write_tensors
+from attention_book.images import DIGITS, Classifier, load_vit, read_digit
 from attention_book.vit import (
-    DIGITS,
-    Classifier,
     ViT,
     ViTConfig,
     digits,
     fit,
-    layer_weights,
-    load_vit,
-    read_digit,
+    attention_maps,
     resize,
     rollout,
-    to_patches,
-    wobble,
+    patchify,
+    random_affine,
 )
 from benchmarks.digits_model import FILES, evaluate
 from tests.twins import randomise
 
-BATCH, SIZE, PATCH, CHANNELS, CLASSES = 2, 15, 5, 3, 7
+BATCH = 2
+SIZE = 15
+PATCH = 5
+CHANNELS = 3
+CLASSES = 7
 SMALL: dict[str, Any] = {
     "image_size": SIZE,
     "patch_size": PATCH,
@@ -223,11 +224,12 @@ def test_the_papers_sizes() -> None:
 def test_patches_are_squares_row_by_row(size: int) -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 3, 6, 12, generator=generator)
-    patches = to_patches(x, size)
+    patches = patchify(x, size)
     assert patches.shape == (2, 72 // size**2, 3 * size**2)
     columns = 12 // size
     for n in range(patches.shape[1]):
-        top, left = size * (n // columns), size * (n % columns)
+        top = size * (n // columns)
+        left = size * (n % columns)
         square = x[:, :, top : top + size, left : left + size]
         expected = square.permute(0, 2, 3, 1).flatten(1)
         assert torch.equal(patches[:, n], expected)
@@ -237,7 +239,7 @@ def test_patches_and_a_matrix_are_a_convolution() -> None:
     convolution = nn.Conv2d(3, 11, 5, stride=5)
     expected = convolution(images()).flatten(2).mT
     weight = convolution.weight.permute(0, 2, 3, 1).flatten(1)
-    got = F.linear(to_patches(images(), 5), weight, convolution.bias)
+    got = F.linear(patchify(images(), 5), weight, convolution.bias)
     torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
 
 
@@ -245,7 +247,7 @@ def test_patches_and_a_matrix_are_a_convolution() -> None:
 def test_a_patch_that_does_not_divide(size: int) -> None:
     wanted = f"size must divide height and width, got {size} for 15 by 15"
     with pytest.raises(ValueError, match=wanted):
-        to_patches(images(), size)
+        patchify(images(), size)
 
 
 # The configuration
@@ -303,7 +305,8 @@ def test_images_that_do_not_fit(wrong: Tensor) -> None:
 
 @pytest.mark.parametrize("pooling", ["class", "mean"])
 def test_order_matters_only_by_position(pooling: str) -> None:
-    model, x = a_model(pooling=pooling), images()
+    model = a_model(pooling=pooling)
+    x = images()
     turned = x.flip(3)
     assert not torch.allclose(model(x), model(turned))
     blind = copy.deepcopy(model)
@@ -324,10 +327,12 @@ def test_what_is_pooled(pooling: str) -> None:
 
 
 def test_nothing_given_is_changed() -> None:
-    model, x = a_model(), images()
-    before, state = x.clone(), copy.deepcopy(model.state_dict())
+    model = a_model()
+    x = images()
+    before = x.clone()
+    state = copy.deepcopy(model.state_dict())
     model(x)
-    layer_weights(model, x)
+    attention_maps(model, x)
     resize(model, 20)
     assert torch.equal(x, before)
     for name, value in model.state_dict().items():
@@ -351,7 +356,9 @@ def test_dropout_is_for_training() -> None:
         part.p for part in model.modules() if isinstance(part, nn.Dropout)
     }
     assert rates == {0.5}
-    assert {layer.attention.dropout for layer in model.encoder.layers} == {0.0}
+    assert {
+        layer.self_attention.dropout for layer in model.encoder.layers
+    } == {0.0}
 
 
 @pytest.mark.usefixtures("unchecked")  # as readers run it
@@ -385,16 +392,17 @@ def test_other_precisions(dtype: torch.dtype) -> None:
 
 def test_weights_are_those_that_were_used() -> None:
     model = a_model()
-    weights = layer_weights(model, images())
+    weights = attention_maps(model, images())
     assert weights.shape == (2, BATCH, 4, TOKENS, TOKENS)
     torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
     x = model.tokens(images())
     for layer, found in zip(model.encoder.layers, weights, strict=True):
-        attention, y = layer.attention, layer.around[0].norm(x)
+        attention = layer.self_attention
+        y = layer.residuals[0].norm(x)
         _, value = attention.keys_and_values(y)
         heads = (found @ value).transpose(1, 2).flatten(2)
-        x = x + attention.project_out(heads)
-        x = x + layer.feed_forward(layer.around[1].norm(x))
+        x = x + attention.out_proj(heads)
+        x = x + layer.feed_forward(layer.residuals[1].norm(x))
     logits = model.head(model.encoder.norm(x)[:, 0])
     torch.testing.assert_close(logits, model(images()), atol=1e-5, rtol=1e-5)
     assert not any(part._forward_hooks for part in model.modules())
@@ -402,7 +410,7 @@ def test_weights_are_those_that_were_used() -> None:
 
 
 def test_rollout_by_loops() -> None:
-    weights = layer_weights(a_model(), images())
+    weights = attention_maps(a_model(), images())
     flow = rollout(weights)
     torch.testing.assert_close(flow.sum(-1), torch.ones(BATCH, TOKENS))
     for b in range(BATCH):
@@ -428,7 +436,8 @@ def test_another_size(pooling: str) -> None:
     assert larger(images(size=30)).shape == (BATCH, CLASSES)
     larger.positions.table.sum().backward()  # still a parameter
     extra = int(pooling == "class")
-    old, new = model.positions.table, larger.positions.table
+    old = model.positions.table
+    new = larger.positions.table
     assert new.shape == (36 + extra, 24)
     assert torch.equal(new[:extra], old[:extra])
     # Lines of equal position stay lines, and the mean stays about the same.
@@ -458,9 +467,9 @@ def timm_state(model: ViT) -> dict[str, Tensor]:
     pairs = {
         "norm1": "around.0.norm",
         "norm2": "around.1.norm",
-        "attn.proj": "attention.project_out",
-        "mlp.fc1": "feed_forward.widen",
-        "mlp.fc2": "feed_forward.narrow",
+        "attn.proj": "attention.out_proj",
+        "mlp.fc1": "feed_forward.up_proj",
+        "mlp.fc2": "feed_forward.down_proj",
     }
     for kind in ("weight", "bias"):
         for there, here in ("norm", "encoder.norm"), ("head", "head"):
@@ -470,14 +479,15 @@ def timm_state(model: ViT) -> dict[str, Tensor]:
             for there, here in pairs.items():
                 name = f"{layer}.{here}.{kind}"
                 found[f"blocks.{i}.{there}.{kind}"] = state[name]
-            parts = ("project_query", "project_key_value")
+            parts = ("q_proj", "kv_proj")
             three = [state[f"{layer}.attention.{x}.{kind}"] for x in parts]
             found[f"blocks.{i}.attn.qkv.{kind}"] = torch.cat(three)
     return {name: x.contiguous() for name, x in found.items()}
 
 
 def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
-    model, path = a_model(), tmp_path / "timm.safetensors"
+    model = a_model()
+    path = tmp_path / "timm.safetensors"
     state = timm_state(model)
     save_file(state, path)
     before = torch.get_rng_state()
@@ -574,16 +584,19 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wobbling_moves_ink_and_keeps_what_it_was_given() -> None:
     train, _ = digits()
-    x, chance = train.images[:50], torch.Generator().manual_seed(0)
+    x = train.images[:50]
+    chance = torch.Generator().manual_seed(0)
     before = x.clone()
-    torch.testing.assert_close(wobble(x, 0.0, chance), x, atol=1e-5, rtol=0)
-    moved = wobble(x, 0.1, chance)
+    torch.testing.assert_close(
+        random_affine(x, 0.0, chance), x, atol=1e-5, rtol=0
+    )
+    moved = random_affine(x, 0.1, chance)
     assert torch.equal(x, before)
     assert (moved - x).abs().mean() > 0.02
     assert ((moved - x).abs().amax(dim=(1, 2, 3)) > 0.05).all()
-    assert not torch.equal(moved, wobble(x, 0.1, chance))
-    again = wobble(x, 0.1, torch.Generator().manual_seed(3))
-    expected = wobble(x, 0.1, torch.Generator().manual_seed(3))
+    assert not torch.equal(moved, random_affine(x, 0.1, chance))
+    again = random_affine(x, 0.1, torch.Generator().manual_seed(3))
+    expected = random_affine(x, 0.1, torch.Generator().manual_seed(3))
     assert torch.equal(again, expected)
 
 
@@ -656,7 +669,7 @@ def test_answers_are_probabilities_best_first(classifier: Classifier) -> None:
 
 
 def test_where_and_how_exactly(classifier: Classifier) -> None:
-    coarse = Classifier.load(engine=choose("cpu", "bf16"))
+    coarse = Classifier.load(compute=get_compute_config("cpu", "bf16"))
     assert coarse.model.embed.weight.dtype == torch.bfloat16
     expected = dict(classifier.classify(a_seven()))
     for label, share in coarse.classify(a_seven()):
@@ -707,7 +720,8 @@ def test_any_mode(kind: str) -> None:
 
 
 def test_a_palette_and_turned_pixels(tmp_path: Path) -> None:
-    expected, path = read_digit(a_seven()), tmp_path / "seven.png"
+    expected = read_digit(a_seven())
+    path = tmp_path / "seven.png"
     a_seven().convert("P", palette=Image.Palette.ADAPTIVE).save(path)
     with Image.open(path) as image:
         assert image.mode == "P"

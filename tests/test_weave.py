@@ -97,7 +97,8 @@ def test_one_language_is_shown_the_other_hidden(
 def test_headings_have_ascii_ids_and_titles_of_their_edition(
     chapter: Chapter,
 ) -> None:
-    zh, en = weave(chapter, "zh"), weave(chapter, "en")
+    zh = weave(chapter, "zh")
+    en = weave(chapter, "en")
     assert zh.startswith("# 苹果<small")
     assert '{#apple data-toc-label="苹果"}' in zh
     assert '{#apple data-toc-label="Apples"}' in en

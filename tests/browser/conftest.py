@@ -72,7 +72,8 @@ class Visitor:
     """A page that notes what no page of the book may do."""
 
     def __init__(self, page: Page, site: str) -> None:
-        self.page, self.site = page, site
+        self.page = page
+        self.site = site
         self.faults: list[str] = []
         page.on("pageerror", lambda error: self.faults.append(f"{error}"))
         page.on("console", self.console)

@@ -113,7 +113,8 @@ def test_one_language_until_both_are_asked_for(
     button.click()
     expect(theirs).to_be_visible()
     expect(button).to_have_attribute("aria-pressed", "true")
-    left, right = ours.bounding_box(), theirs.bounding_box()
+    left = ours.bounding_box()
+    right = theirs.bounding_box()
     assert left is not None
     assert right is not None
     assert abs(left["y"] - right["y"]) < 2  # side by side

@@ -6,11 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book.multi_head import (
-    KeyValueCache,
-    MultiHeadAttention,
-    attention_weights,
-)
+from attention_book.caches import KeyValueCache
+from attention_book.multi_head import MultiHeadAttention, attention_weights
 from attention_book.positions import (
     ALiBiAttention,
     LearnedPositions,
@@ -62,7 +59,8 @@ def test_word_by_word_equals_all_at_once(
     kind: type[MultiHeadAttention], device: str
 ) -> None:
     torch.manual_seed(0)
-    layer, x = kind(128, 4, n_kv_heads=2).to(device).eval(), words().to(device)
+    layer = kind(128, 4, n_kv_heads=2).to(device).eval()
+    x = words().to(device)
     cache = KeyValueCache(64)
     with torch.no_grad():
         parts = [
@@ -71,12 +69,13 @@ def test_word_by_word_equals_all_at_once(
         ]
         expected = layer(x, is_causal=True)
     assert torch.allclose(torch.cat(parts, dim=1), expected, atol=2e-3)
-    assert cache.room is not None
-    assert cache.room.key.device == x.device
+    assert cache.buffer is not None
+    assert cache.buffer.key.device == x.device
 
 
 def test_weights_sum_to_one(device: str) -> None:
-    layer, x = MultiHeadAttention(128, 4).to(device), words().to(device)
+    layer = MultiHeadAttention(128, 4).to(device)
+    x = words().to(device)
     rows = attention_weights(layer, x, is_causal=True).sum(dim=-1)
     assert torch.allclose(rows, torch.ones_like(rows), atol=1e-4)
 

@@ -9,13 +9,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.corpus import END, START, pad
-from attention_book.decoding import IncrementalDecoder, write
-from attention_book.gpu import Engine, StaticDecoder, StaticWriting, choose
+from attention_book.corpus import EOS, BOS, pad
+from attention_book.fast_decoding import IncrementalDecoder, write
+from attention_book.fast_decoding import StaticDecoder
+from attention_book.fast_decoding.captured import StaticDecodingState
+from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.non_autoregressive import MaskedTransformer, masked_loss
 from attention_book.training import (
     Example,
-    Recipe,
+    TrainingConfig,
     Trainer,
     make_batch,
     translation_loss,
@@ -25,15 +27,19 @@ from attention_book.transformer import Transformer, TransformerConfig
 N_WORDS = 41
 KINDS: list[dict[str, Any]] = [
     {},
-    {"norm": "pre", "thinking": "gelu", "positions": "rotary"},
-    {"norm": "pre", "thinking": "swiglu", "positions": "learned"},
+    {"norm": "pre", "feed_forward": "gelu", "positions": "rotary"},
+    {"norm": "pre", "feed_forward": "swiglu", "positions": "learned"},
 ]
 TOLERANCE = {"fp32": 2e-3, "bf16": 6e-2}
 
 
 def a_config(**changes: Any) -> TransformerConfig:
     shape = {"d_model": 64, "n_heads": 4, "d_ff": 96, "n_layers": 2}
-    kinds = {"n_source": N_WORDS, "n_target": N_WORDS + 2, "dropout": 0.0}
+    kinds = {
+        "source_vocab_size": N_WORDS,
+        "target_vocab_size": N_WORDS + 2,
+        "dropout": 0.0,
+    }
     return TransformerConfig(**shape | kinds | changes)
 
 
@@ -49,7 +55,7 @@ def some_examples(n: int, longest: int = 23) -> list[Example]:
         [rng.randrange(4, N_WORDS) for _ in range(rng.randint(2, longest))]
         for _ in range(n)
     ]
-    return [(row, [START, *reversed(row), END]) for row in rows]
+    return [(row, [BOS, *reversed(row), EOS]) for row in rows]
 
 
 def gradients(loss: Tensor, model: torch.nn.Module) -> list[Tensor]:
@@ -68,15 +74,17 @@ def assert_close(a: Tensor, b: Tensor, tolerance: float) -> None:
 def test_a_training_step_is_that_of_the_cpu(
     kind: dict[str, Any], precision: Any, device: str
 ) -> None:
-    model, examples = a_model(**kind), some_examples(11)
+    model = a_model(**kind)
+    examples = some_examples(11)
     there = copy.deepcopy(model).to(device)
-    cpu, engine = torch.device("cpu"), choose(device, precision)
+    cpu = torch.device("cpu")
+    compute = get_compute_config(device, precision)
     expected = gradients(
         translation_loss(model, make_batch(examples, cpu), 0.1), model
     )
-    with engine.autocast():
+    with compute.autocast():
         loss = translation_loss(
-            there, make_batch(examples, engine.device), 0.1
+            there, make_batch(examples, compute.device), 0.1
         )
     for a, b in zip(expected, gradients(loss, there), strict=True):
         assert_close(a, b, TOLERANCE[precision])
@@ -84,8 +92,10 @@ def test_a_training_step_is_that_of_the_cpu(
 
 def test_filling_in_blanks_is_that_of_the_cpu(device: str) -> None:
     torch.manual_seed(0)
-    model, examples = MaskedTransformer(a_config()), some_examples(11)
-    there, parts = copy.deepcopy(model).to(device), []
+    model = MaskedTransformer(a_config())
+    examples = some_examples(11)
+    there = copy.deepcopy(model).to(device)
+    parts = []
     for place, each in (("cpu", model), (device, there)):
         batch = make_batch(examples, torch.device(place))
         chance = torch.Generator().manual_seed(0)
@@ -98,27 +108,27 @@ def test_filling_in_blanks_is_that_of_the_cpu(device: str) -> None:
 def test_training_a_translator_lowers_the_loss(
     precision: Any, device: str
 ) -> None:
-    engine = choose(device, precision)
-    recipe = Recipe(
-        n_steps=60,
-        max_tokens=600,
+    compute = get_compute_config(device, precision)
+    config = TrainingConfig(
+        max_steps=60,
+        batch_tokens=600,
         learning_rate=5e-3,
-        warm_up=10,
-        precision=engine.precision,
+        warmup_steps=10,
+        precision=compute.precision,
     )
-    model = a_model(norm="pre", dropout=0.1).to(engine.device)
-    trainer = Trainer(model, some_examples(64, longest=5), recipe)
-    losses = [trainer.step() for _ in range(recipe.n_steps)]
+    model = a_model(norm="pre", dropout=0.1).to(compute.device)
+    trainer = Trainer(model, some_examples(64, longest=5), config)
+    losses = [trainer.step() for _ in range(config.max_steps)]
     assert sum(losses[-5:]) < 0.75 * sum(losses[:5])
 
 
 def test_dropout_leaves_other_chance_alone(device: str) -> None:
-    recipe = Recipe(n_steps=2, max_tokens=100)
+    config = TrainingConfig(max_steps=2, batch_tokens=100)
     torch.manual_seed(1)
     expected = torch.rand(5, device=device)
     torch.manual_seed(1)
     trainer = Trainer(
-        a_model(dropout=0.3).to(device), some_examples(5), recipe
+        a_model(dropout=0.3).to(device), some_examples(5), config
     )
     torch.manual_seed(1)
     trainer.step()
@@ -145,19 +155,19 @@ def as_it_is(number: int) -> Any:
 def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], precision: Any, device: str
 ) -> None:
-    engine = choose(device, precision)
+    compute = get_compute_config(device, precision)
     eager = a_model(**kind).to(device)
     quick = copy.deepcopy(eager)
-    loss_of = compiled(translation_loss, device, dynamic=True)
+    loss_fn = compiled(translation_loss, device, dynamic=True)
     shapes = ((3, 5), (4, 9), (5, 23), (7, 300), (8, 400))
     for number, (rows, longest) in enumerate(shapes):
-        batch = make_batch(some_examples(rows, longest), engine.device)
+        batch = make_batch(some_examples(rows, longest), compute.device)
         for model in (eager, quick):
             model.zero_grad()
-        with engine.autocast(), as_it_is(number):
+        with compute.autocast(), as_it_is(number):
             losses = (
                 translation_loss(eager, batch, 0.1),
-                loss_of(quick, batch, 0.1),
+                loss_fn(quick, batch, 0.1),
             )
         expected = gradients(losses[0], eager)
         for a, b in zip(expected, gradients(losses[1], quick), strict=True):
@@ -183,9 +193,11 @@ def test_a_compiled_encoder_is_the_eager_one_at_all_lengths(
 def a_writer(device: str, **kind: Any) -> Transformer:
     """A model that has learnt a little, lest all scores be alike."""
     model = a_model(norm="pre", **kind).to(device)
-    recipe = Recipe(n_steps=30, max_tokens=400, learning_rate=5e-3, warm_up=5)
-    trainer = Trainer(model, some_examples(64, longest=5), recipe)
-    for _ in range(recipe.n_steps):
+    config = TrainingConfig(
+        max_steps=30, batch_tokens=400, learning_rate=5e-3, warmup_steps=5
+    )
+    trainer = Trainer(model, some_examples(64, longest=5), config)
+    for _ in range(config.max_steps):
         trainer.step()
     return model.eval()
 
@@ -195,15 +207,13 @@ def test_writing_by_recorded_steps_is_writing_plainly(
     positions: str, device: str
 ) -> None:
     model = a_writer(device, positions=positions)
-    plain, static = (
-        IncrementalDecoder(model),
-        StaticDecoder(model, choose(device, "fp32")),
-    )
+    plain = IncrementalDecoder(model)
+    static = StaticDecoder(model, get_compute_config(device, "fp32"))
     sources = [source for source, _ in some_examples(9)]
     for rows in (1, 3, 9, 3):  # the last time with what is there already
         source, lengths = pad(sources[:rows])
-        expected = write(plain, source, lengths, max_words=21)
-        found = static.write(source, lengths, max_words=21)
+        expected = write(plain, source, lengths, max_length=21)
+        found = static.write(source, lengths, max_length=21)
         assert found == expected
     assert len(static.rooms) == 3
 
@@ -212,8 +222,8 @@ def test_recorded_steps_in_bf16_write_nearly_the_same(device: str) -> None:
     model = a_writer(device)
     source, lengths = pad([source for source, _ in some_examples(9)])
     full, half = (
-        StaticDecoder(model, choose(device, precision)).write(
-            source, lengths, max_words=7
+        StaticDecoder(model, get_compute_config(device, precision)).write(
+            source, lengths, max_length=7
         )
         for precision in ("fp32", "bf16")
     )
@@ -227,8 +237,8 @@ def test_a_compiled_step_of_decoding_is_the_eager_one(
 ) -> None:
     model = a_model(**kind).eval().to(device)
     with torch.inference_mode():
-        eager = StaticWriting(model, 3, 16, 32)
-        quick = StaticWriting(model, 3, 16, 32)
+        eager = StaticDecodingState(model, 3, 16, 32)
+        quick = StaticDecodingState(model, 3, 16, 32)
         step = compiled(quick.step, device)
         source, lengths = pad([source for source, _ in some_examples(3, 16)])
         for writing in (eager, quick):
@@ -244,15 +254,15 @@ def test_a_compiled_step_of_decoding_is_the_eager_one(
 def test_kernels_agree(device: str) -> None:
     if device == "cpu":
         pytest.skip("the CPU has one fused kernel, which other tests use")
-    from attention_book.gpu import BACKENDS, computing
+    from attention_book.runtime import BACKENDS, compute_context
     from attention_book.scoring import fused_attention
 
-    engine = choose(device, "bf16")
+    compute = get_compute_config(device, "bf16")
     x = torch.randn(2, 4, 128, 64, device=device, dtype=torch.bfloat16)
     results = []
     for kernel in BACKENDS:
-        one: Engine = replace(engine, kernel=kernel)
-        with computing(one):
+        one: ComputeConfig = replace(compute, kernel=kernel)
+        with compute_context(one):
             results.append(fused_attention(x, x, x, is_causal=True))
     for result in results[:-1]:
         assert_close(results[-1].float(), result.float(), 3e-2)

@@ -13,7 +13,7 @@ from attention_book.vit import (
     ViT,
     ViTConfig,
     fit,
-    layer_weights,
+    attention_maps,
     resize,
     rollout,
 )
@@ -60,28 +60,31 @@ def test_forward_and_backward_are_those_of_the_cpu(
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_compiled_is_eager(device: str) -> None:
     torch.compiler.reset()
-    model, x = a_model().to(device), images().to(device)
+    model = a_model().to(device)
+    x = images().to(device)
     compiled = torch.compile(model, fullgraph=True)
     torch.testing.assert_close(compiled(x), model(x), atol=2e-3, rtol=1e-3)
 
 
 def test_what_is_made_of_it_stays_on_the_device(device: str) -> None:
-    model, x = a_model(), images()
+    model = a_model()
+    x = images()
     there = copy.deepcopy(model).to(device)
     larger = resize(there, 48)(images(size=48).to(device))
-    flow = rollout(layer_weights(there, x.to(device)))
+    flow = rollout(attention_maps(there, x.to(device)))
     assert larger.device.type == flow.device.type == torch.device(device).type
     torch.testing.assert_close(
         larger.cpu(), resize(model, 48)(images(size=48)), atol=2e-3, rtol=0
     )
     torch.testing.assert_close(
-        flow.cpu(), rollout(layer_weights(model, x)), atol=2e-3, rtol=0
+        flow.cpu(), rollout(attention_maps(model, x)), atol=2e-3, rtol=0
     )
 
 
 def test_training_lowers_the_loss(device: str) -> None:
     torch.manual_seed(0)
-    x, labels = torch.rand(40, 1, 8, 8), torch.arange(40) % 4
+    x = torch.rand(40, 1, 8, 8)
+    labels = torch.arange(40) % 4
     sizes = {"image_size": 8, "patch_size": 2, "n_channels": 1}
     model = a_model(**sizes, n_classes=4).to(device)
     data = Digits(x.to(device), labels.to(device))

@@ -1,4 +1,4 @@
-# Made from docs/chapters/07-compared.md (71d9c458dada). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/07-convolution.md (0a40f1e0bbeb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -23,7 +23,7 @@ def check_convolution(layer: nn.Conv1d) -> None:
         )
 
 
-def count_places(n_words: int, reach: int) -> int:
+def padded_length(n_words: int, reach: int) -> int:
     """Return the length of a sentence with reach zeros before and after."""
     most = 4096 - 2 * reach  # more would be too close in single precision
     if not 1 <= n_words <= most:
@@ -53,7 +53,8 @@ def fill(
 ) -> None:
     """Write the weights: one head for each place of the kernel."""
     c_out, c_in, width = convolution.weight.shape
-    d_k, d_model = attention.d_k, attention.d_model
+    d_k = attention.d_k
+    d_model = attention.d_model
     for parameter in attention.parameters():
         parameter.zero_()
     gap = 1 - math.cos(2 * math.pi / max(n_places, 2))  # to the next rival
@@ -62,18 +63,19 @@ def fill(
     for head in range(width):
         places = (head - width // 2) * convolution.dilation[0]
         turn = 2 * math.pi * places / n_places
-        c, s = math.cos(turn), math.sin(turn)
+        c = math.cos(turn)
+        s = math.sin(turn)
         row = head * d_k
-        query = attention.project_query.weight[row : row + 2, point]
+        query = attention.q_proj.weight[row : row + 2, point]
         query.copy_(loud * torch.tensor([[c, -s], [s, c]]))
-        key_value = attention.project_key_value.weight
+        key_value = attention.kv_proj.weight
         key_value[row : row + 2, point] = torch.eye(2)
         row_v = d_model + row
         key_value[row_v : row_v + c_in, :c_in] = torch.eye(c_in)
         kernel = convolution.weight[:, :, head]
-        attention.project_out.weight[:c_out, row : row + c_in] = kernel
+        attention.out_proj.weight[:c_out, row : row + c_in] = kernel
     if convolution.bias is not None:
-        attention.project_out.bias[:c_out] = convolution.bias
+        attention.out_proj.bias[:c_out] = convolution.bias
 
 
 class ConvolutionAsAttention(nn.Module):
@@ -102,7 +104,7 @@ class ConvolutionAsAttention(nn.Module):
         kernel = convolution.weight
         self.c_out, self.c_in, width = kernel.shape
         self.reach = width // 2 * convolution.dilation[0]
-        places = count_places(n_words, self.reach)
+        places = padded_length(n_words, self.reach)
         self.register_buffer("circle", on_circle(places).to(kernel))
         widest = math.ceil(max(self.c_in + 2, self.c_out) / width)
         d_k = max(2, self.c_in, widest)
@@ -110,8 +112,8 @@ class ConvolutionAsAttention(nn.Module):
         fill(self.attention, convolution, places)
 
     def forward(
-        self, x: Float[Tensor, "batch words c_in"]
-    ) -> Float[Tensor, "batch words c_out"]:
+        self, x: Float[Tensor, "batch length c_in"]
+    ) -> Float[Tensor, "batch length c_out"]:
         """Convolve x, channels last; ValueError if its shape does not fit."""
         real = slice(self.reach, len(self.circle) - self.reach)
         check_words(x, real.stop - real.start, self.c_in)

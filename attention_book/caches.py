@@ -1,0 +1,115 @@
+# Made from docs/chapters/31-caches.md (d92ab36442b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attention_book.checks import check_mask
+
+__all__ = ["KeyValue", "KeyValueCache", "Position", "StaticKeyValueCache"]
+
+
+Position = int | Int[Tensor, ""]  # of a token in its sequence, from 0
+
+
+class KeyValue(NamedTuple):
+    """Keys and values of all heads, ready to be attended to."""
+
+    key: Tensor  # (*batch, n_kv_heads, keys, d_k)
+    value: Tensor  # (*batch, n_kv_heads, keys, d_k)
+
+
+class KeyValueCache:
+    """A preallocated buffer for the keys and values of a growing sequence.
+
+    Use it under torch.no_grad(): it is written in place.
+
+    Args:
+        capacity: How many positions it can hold. Batch, heads, width, dtype
+            and device are those of the first keys.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.length: Position = 0
+        self.buffer: KeyValue | None = None
+
+    def n_keys(self, more: int) -> int:
+        """How many keys there are to attend to once more are stored."""
+        return int(self.length) + more
+
+    def append(self, key: Tensor, value: Tensor) -> KeyValue:
+        """Store some positions and return all so far, without a copy.
+
+        Raises:
+            ValueError: They do not fit; nothing is stored.
+        """
+        start = int(self.length)
+        end = start + key.shape[-2]
+        if end > self.capacity:
+            raise ValueError(
+                f"the cache has room for {self.capacity} positions, "
+                f"{start} are taken, got {end - start} more"
+            )
+        held = key if self.buffer is None else self.buffer.key
+        shape = (*held.shape[:-2], end - start, held.shape[-1])
+        for name, x in ("key", key), ("value", value):
+            if x.shape != shape or x.dtype != held.dtype:
+                raise ValueError(
+                    f"{name} must be {held.dtype} of shape {tuple(shape)}, "
+                    f"got {x.dtype} of shape {tuple(x.shape)}"
+                )
+        if self.buffer is None:
+            full = (*shape[:-2], self.capacity, shape[-1])
+            self.buffer = KeyValue(key.new_empty(full), value.new_empty(full))
+        self.buffer.key[..., start:end, :] = key
+        self.buffer.value[..., start:end, :] = value
+        self.length = end
+        return KeyValue(*(x[..., :end, :] for x in self.buffer))
+
+
+def check_cache(
+    cache: KeyValueCache, memory: object, mask: object, x: Tensor, n_heads: int
+) -> None:
+    """Raise ValueError unless a layer may use the cache for x.
+
+    It is for self-attention on padded sequences, and the mask has to fit the
+    keys that the cache will hold.
+    """
+    if memory is not None:
+        raise ValueError("cache is for self-attention, got memory as well")
+    if mask is None:
+        return
+    if not isinstance(mask, Tensor):
+        raise ValueError("cache is for padded sequences, got packed ones")
+    *batch, length, _ = x.shape
+    check_mask(mask, (*batch, n_heads, length, cache.n_keys(length)))
+
+
+class StaticKeyValueCache(KeyValueCache):
+    """A cache whose shapes never change and whose length is a tensor.
+
+    Args:
+        capacity: How many positions it can hold.
+        length: How many are taken; its owner counts it up.
+    """
+
+    def __init__(self, capacity: int, length: Int[Tensor, ""]) -> None:
+        super().__init__(capacity)
+        self.length = length
+
+    def n_keys(self, more: int) -> int:
+        """Return how many keys there are to attend to: the whole buffer."""
+        return self.capacity
+
+    def append(self, key: Tensor, value: Tensor) -> KeyValue:
+        """Store some positions and return the whole buffer."""
+        if self.buffer is None:
+            full = (*key.shape[:-2], self.capacity, key.shape[-1])
+            self.buffer = KeyValue(key.new_zeros(full), value.new_zeros(full))
+        offsets = torch.arange(key.shape[-2], device=key.device)
+        positions = offsets + self.length
+        self.buffer.key.index_copy_(-2, positions, key)
+        self.buffer.value.index_copy_(-2, positions, value)
+        return self.buffer

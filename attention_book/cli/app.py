@@ -1,0 +1,79 @@
+# Made from docs/chapters/40-cli.md (5edf4bdfdd6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from typer import Option
+
+from attention_book import __version__
+from attention_book.fast_decoding.translator import Translator
+from attention_book.runtime import ComputeConfig, Precision
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def show_version(wanted: bool) -> bool:
+    """Print the version and stop, if that is wanted."""
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=show_version,
+            is_eager=True,
+            help="Show the version and stop.",
+        ),
+    ] = False,
+) -> None:
+    """Train and use the models of the Attention Book."""
+
+
+def make_console() -> Console:
+    """Make a console that prints texts as they are, brackets and all."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+ModelFile = Annotated[
+    Path,
+    Option(help="A file made by train.", show_default="the book's own model"),
+]
+BeamSize = Annotated[  # even small vocabularies have more than 100 words
+    int,
+    Option(help="Beginnings to keep; 1 is greedy.", min=1, max=100),
+]
+DeviceName = Annotated[
+    str, Option(help="auto, cpu, cuda, cuda:N or mps; auto: the best here.")
+]
+PrecisionName = Annotated[
+    Literal["auto", Precision],
+    Option(help="How exactly to compute; auto: what suits the device."),
+]
+
+
+def load_translator(path: Path, compute: ComputeConfig) -> Translator:
+    """Read a model; ValueError says what is wrong with the file."""
+    refuse_folder(path)
+    return Translator.load(path, compute)
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise ValueError if it is a folder and no file."""
+    if path.is_dir():
+        raise ValueError(f"{path}: wanted a file, got a folder")
+
+
+def complain(text: object) -> None:
+    """Say, in one line, what is wrong."""
+    typer.echo(f"attention-book: {text}", err=True)

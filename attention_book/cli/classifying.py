@@ -1,0 +1,41 @@
+# Made from docs/chapters/40-cli.md (361be0d83c79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from attention_book.cli.app import (
+    DeviceName,
+    PrecisionName,
+    app,
+    refuse_folder,
+)
+from attention_book.images.classifier import DIGITS, Classifier
+from attention_book.runtime import get_compute_config
+
+
+@app.command()
+def classify(
+    images: Annotated[
+        list[Path], Argument(help="Image files with a digit in each.")
+    ],
+    model: Annotated[
+        Path,
+        Option(
+            help="A file of a Classifier.", show_default="the book's own model"
+        ),
+    ] = DIGITS,
+    n: Annotated[
+        int, Option("--n", "-n", help="How many guesses to show.", min=1)
+    ] = 1,
+    device: DeviceName = "auto",
+    precision: PrecisionName = "auto",
+) -> None:
+    """Say which handwritten digit an image shows."""
+    refuse_folder(model)
+    classifier = Classifier.load(model, get_compute_config(device, precision))
+    for image in images:
+        guesses = classifier.classify(image)[:n]
+        text = ", ".join(f"{label} {share:.1%}" for label, share in guesses)
+        typer.echo(f"{image}: {text}" if len(images) > 1 else text)

@@ -1,0 +1,99 @@
+# Made from docs/chapters/40-cli.md (2f6678b3c585). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import Annotated, NamedTuple
+
+from rich.box import SIMPLE
+from rich.table import Table
+from typer import Argument, Option
+
+from attention_book.cli.app import app, make_console
+from attention_book.corpus.split import make_split
+from attention_book.corpus.tokenizers import (
+    Tokenizer,
+    WordTokenizer,
+    detokenize,
+)
+from attention_book.texts.cleaning import clean, split_pairs
+from attention_book.texts.readers import (
+    Pair,
+    read_catalogues,
+    read_dataset,
+    read_tsv,
+)
+from attention_book.texts.subwords import BPETokenizer
+
+
+class Corpus(NamedTuple):
+    """What to learn from, and what to be tested on, under a name each."""
+
+    train: list[Pair]
+    tests: dict[str, list[Pair]]
+
+
+def load_corpus(name: str, n_test: int = 1000) -> Corpus:
+    """Read or make a corpus.
+
+    Raises:
+        ValueError: There is no such corpus, or not enough in it.
+    """
+    if name == "grammar":
+        train, *tests = make_split(n_train=60_000, n_test=n_test)
+        kinds = ("unseen sentences", "unseen combinations")
+        return Corpus(train, dict(zip(kinds, tests, strict=True)))
+    if name == "catalogues":
+        pairs = read_catalogues()
+    elif name.startswith("dataset:"):
+        pairs = read_dataset(name.removeprefix("dataset:"))
+    elif name.endswith(".tsv"):
+        pairs = read_tsv(name)
+    else:
+        raise ValueError(
+            "corpus must be grammar, catalogues, dataset:NAME or a .tsv "
+            f"file, got {name!r}"
+        )
+    pairs = clean(pairs)
+    if len(pairs) < 20:
+        raise ValueError(
+            f"{name}: wanted 20 pairs or more to learn from, got {len(pairs)}"
+        )
+    train, test = split_pairs(pairs, min(n_test, len(pairs) // 10))
+    return Corpus(train, {"unseen sentences": test})
+
+
+def train_tokenizers(
+    corpus: Corpus, name: str, n_words: int
+) -> list[Tokenizer]:
+    """Learn the vocabularies of both sides."""
+    if name == "grammar":
+        sides = zip(*corpus.train, strict=True)
+        return [WordTokenizer.train(side) for side in sides]
+    texts = (text for pair in corpus.train for text in pair)
+    return [BPETokenizer.train(texts, n_words)] * 2
+
+
+CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv file"
+
+
+@app.command("corpus")
+def show_corpus(
+    name: Annotated[str, Argument(help=CORPUS_HELP)] = "grammar",
+    n: Annotated[
+        int, Option("--n", "-n", help="How many pairs to show.", min=0)
+    ] = 8,
+) -> None:
+    """Preview a corpus and count what is in it."""
+    corpus = load_corpus(name)
+    console = make_console()
+    parts = {"training": corpus.train, **corpus.tests}
+    columns = ("part", "pairs", "words a source", "characters a target")
+    counts = Table(*columns, box=SIMPLE)
+    for part, pairs in parts.items():
+        words = sum(len(source.split()) for source, _ in pairs)
+        characters = sum(len(detokenize(target)) for _, target in pairs)
+        means = [f"{total / len(pairs):.1f}" for total in (words, characters)]
+        counts.add_row(part, f"{len(pairs):,}", *means)
+    console.print(counts)
+    some = Table("source", "target", box=SIMPLE)
+    for source, target in corpus.train[:n]:
+        some.add_row(detokenize(source), detokenize(target))
+    if n:
+        console.print(some)

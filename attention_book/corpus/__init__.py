@@ -1,0 +1,28 @@
+# Made from docs/chapters/11-corpus.md (10b4d236a091). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.corpus.batches import make_batches, pad
+from attention_book.corpus.grammar import sentence
+from attention_book.corpus.phrases import Phrase
+from attention_book.corpus.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
+from attention_book.corpus.split import Split, is_held_out, make_split
+from attention_book.corpus.tokenizers import (
+    WordTokenizer,
+    detokenize,
+    tokenize,
+)
+
+__all__ = [
+    "EOS",
+    "PAD",
+    "Phrase",
+    "SPECIAL_TOKENS",
+    "BOS",
+    "Split",
+    "WordTokenizer",
+    "is_held_out",
+    "make_batches",
+    "make_split",
+    "pad",
+    "sentence",
+    "tokenize",
+    "detokenize",
+]

@@ -1,0 +1,12 @@
+# Made from docs/chapters/13-decoding.md (4a6544bee86f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.decoding.alignment import cross_weights
+from attention_book.decoding.scores import Scores, score
+from attention_book.decoding.strategies import greedy, sampler
+
+__all__ = [
+    "Scores",
+    "cross_weights",
+    "greedy",
+    "sampler",
+    "score",
+]

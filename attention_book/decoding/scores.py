@@ -1,0 +1,36 @@
+# Made from docs/chapters/13-decoding.md (562ad2bbf279). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Scores(NamedTuple):
+    """How good translations are, each from 0 to 100."""
+
+    exact: float  # share that equals the reference
+    bleu: float
+    chrf: float
+
+
+def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
+    """Compare Chinese translations with one reference each.
+
+    Source: Papineni et al. (2002) for BLEU, Popović (2015) for chrF, both as
+        sacrebleu counts them (Post, 2018).
+    """
+    try:
+        import sacrebleu
+    except ImportError:
+        raise ImportError("run first: pip install sacrebleu") from None
+    if not outputs or len(outputs) != len(references):
+        raise ValueError(
+            "wanted one reference for each of one or more outputs, "
+            f"got {len(references)} for {len(outputs)}"
+        )
+    pairs = zip(outputs, references, strict=True)
+    same = sum(output == reference for output, reference in pairs)
+    others = [list(references)]
+    return Scores(
+        100 * same / len(outputs),
+        sacrebleu.corpus_bleu(outputs, others, tokenize="zh").score,
+        sacrebleu.corpus_chrf(outputs, others).score,
+    )

@@ -1,0 +1,58 @@
+# Made from docs/chapters/36-fast-decoding.md (f83a13236bea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class PrepackedLinear(nn.Module):
+    """A linear layer for few rows, its weights laid out for them.
+
+    Args:
+        weight: Of shape (out, in), as in nn.Linear.
+        bias: Of shape (out,), or None.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        super().__init__()
+        self.weight = weight.detach()
+        self.bias = bias
+        self.transposed = self.weight.t().contiguous()
+        self.tiles: Tensor | None = None
+        if can_prepack(weight):
+            self.tiles = torch.ops.mkldnn._reorder_linear_weight(self.weight)
+
+    def forward(
+        self, x: Float[Tensor, "*batch n_in"]
+    ) -> Float[Tensor, "*batch n_out"]:
+        """Return x Wᵀ + b."""
+        if x.ndim == 2 and len(x) == 1:  # a single row
+            y = torch.mm(x, self.transposed)
+            return y if self.bias is None else y.add_(self.bias)
+        if self.tiles is None:
+            return F.linear(x, self.weight, self.bias)
+        return torch.ops.mkldnn._linear_pointwise(
+            x, self.tiles, self.bias, "none", [], ""
+        )
+
+    __call__ = forward  # skips nn.Module's __call__, which looks for hooks
+
+
+def prepack_linears(module: nn.Module) -> None:
+    """Put a PrepackedLinear in the place of each nn.Linear; take out dropout."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.Linear):
+            setattr(module, name, PrepackedLinear(child.weight, child.bias))
+        elif isinstance(child, nn.Dropout):
+            setattr(module, name, nn.Identity())
+        else:
+            prepack_linears(child)
+
+
+def can_prepack(weight: Tensor) -> bool:
+    """Whether oneDNN can lay this weight out in tiles: fp32, on the CPU."""
+    available: Callable[[], bool] = torch.backends.mkldnn.is_available
+    known = available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return known and weight.is_cpu and weight.dtype == torch.float32

@@ -1,0 +1,104 @@
+# Made from docs/chapters/35-losses.md (8e08a202ed84). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_book.training.losses import translation_loss
+
+__all__ = ["chunked_cross_entropy", "chunked_translation_loss"]
+
+
+_CHUNK_SIZE = 256  # tokens whose logits are held at a time
+
+
+@torch.library.custom_op("attention_book::cross_entropy", mutates_args=())
+def _cross_entropy_forward(
+    x: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    label_smoothing: float,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the mean loss and its gradients with respect to x and weight."""
+    n = len(x)
+    loss = x.new_zeros((), dtype=torch.float32)
+    x_grad = torch.empty_like(x)
+    weight_grad = torch.zeros_like(weight)
+    table = weight.to(dtype)
+    for start in range(0, n, _CHUNK_SIZE):
+        rows = slice(start, start + _CHUNK_SIZE)
+        chunk = x[rows].to(dtype)
+        logits = F.linear(chunk, table).float()
+        target = targets[rows, None]
+        log_sum = logits.logsumexp(-1, keepdim=True)
+        nll = log_sum - logits.gather(1, target)
+        loss += nll.sum() * (1 - label_smoothing)
+        if label_smoothing:
+            mean = logits.mean(-1, keepdim=True)
+            loss += (log_sum - mean).sum() * label_smoothing
+        grad = (logits - log_sum).exp_().sub_(label_smoothing / len(weight))
+        less = torch.full_like(log_sum, label_smoothing - 1)
+        grad = grad.scatter_add_(1, target, less).to(dtype)
+        x_grad[rows] = grad @ table
+        weight_grad += grad.T @ chunk
+    return loss.div_(n), x_grad.div_(n), weight_grad.div_(n)
+
+
+@_cross_entropy_forward.register_fake
+def _cross_entropy_fake(
+    x: Tensor, weight: Tensor, *_: Any
+) -> tuple[Tensor, ...]:
+    """Return empty tensors of the right shapes, for torch.compile."""
+    loss = x.new_empty((), dtype=torch.float32)
+    return loss, torch.empty_like(x), torch.empty_like(weight)
+
+
+def _setup_context(ctx: Any, inputs: Any, output: tuple[Tensor, ...]) -> None:
+    """Save the gradients, which the forward pass has computed already."""
+    ctx.save_for_backward(*output[1:])
+    ctx.set_materialize_grads(False)  # they are not differentiated again
+
+
+def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    """Scale the saved gradients by the gradient of the loss."""
+    x_grad, weight_grad = ctx.saved_tensors
+    return grad * x_grad, grad * weight_grad, None, None, None
+
+
+_cross_entropy_forward.register_autograd(
+    _backward, setup_context=_setup_context
+)
+
+
+def chunked_cross_entropy(
+    x: Float[Tensor, "tokens d_model"],
+    weight: Float[Tensor, "vocab d_model"],
+    targets: Int[Tensor, " tokens"],
+    label_smoothing: float = 0.0,
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy under the logits x Wᵀ, never held whole.
+
+    Args:
+        x: The output of the decoder, one row for each target.
+        weight: The output layer.
+        targets: The right token ids.
+        label_smoothing: Share of the target that all tokens get alike.
+
+    Source: Szegedy et al. (2016), §7, for label smoothing.
+    """
+    kind = x.device.type
+    dtype = x.dtype
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+    return _cross_entropy_forward(x, weight, targets, label_smoothing, dtype)[
+        0
+    ]
+
+
+chunked_translation_loss = partial(
+    translation_loss, cross_entropy=chunked_cross_entropy
+)

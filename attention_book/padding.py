@@ -1,0 +1,83 @@
+# Made from docs/chapters/32-padding.md (eff9cefb0af3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import copy
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from attention_book.caches import KeyValue
+from attention_book.scoring import padding_mask
+
+__all__ = ["Mask", "PackedMask", "PaddingLayout"]
+
+
+class PaddingLayout:
+    """Where the tokens of a padded batch stand, so that padding can go.
+
+    Args:
+        lengths: How many tokens of each sequence are real; they come first.
+        max_length: Length of the padded sequences.
+
+    Raises:
+        ValueError: A length is not from 0 to max_length. Read on the CPU
+            only, because a GPU would have to be waited for.
+    """
+
+    def __init__(
+        self, lengths: Int[Tensor, " batch"], max_length: int
+    ) -> None:
+        self.mask = padding_mask(lengths, max_length)
+        self.indices = self.mask.flatten().nonzero()[:, 0]
+
+    def to(self, device: torch.device) -> "PaddingLayout":
+        """Return the same for tokens that lie on this device."""
+        there = copy.copy(self)
+        there.mask = self.mask.to(device)
+        there.indices = self.indices.to(device)
+        return there
+
+    def unpad(
+        self, padded: Shaped[Tensor, "batch length ..."]
+    ) -> Shaped[Tensor, "tokens ..."]:
+        """Put the real tokens of all sequences into one row."""
+        return padded.flatten(0, 1).index_select(0, self.indices)
+
+    def pad(
+        self, packed: Shaped[Tensor, "tokens ..."]
+    ) -> Shaped[Tensor, "batch length ..."]:
+        """Undo unpad, with zeros as padding."""
+        batch, _, _, length = self.mask.shape
+        padded = packed.new_zeros(batch * length, *packed.shape[1:])
+        padded = padded.index_copy(0, self.indices, packed)
+        return padded.view(batch, length, *packed.shape[1:])
+
+
+class PackedMask(NamedTuple):
+    """What stands for the mask where tokens are packed."""
+
+    queries: PaddingLayout
+    keys: PaddingLayout
+
+
+Mask = Bool[Tensor, "..."] | PackedMask | None
+Attend = Callable[[Tensor, KeyValue, Tensor | None, bool], Tensor]
+
+
+def attend_packed(
+    attend: Attend,
+    query: Float[Tensor, "heads queries d_k"],
+    kv: KeyValue,
+    packed: PackedMask,
+    is_causal: bool,
+) -> Float[Tensor, "heads queries d_k"]:
+    """Attend with padded heads, and pack what comes out."""
+    # Padding comes last: causality alone hides it from its own sequence.
+    alone = is_causal and packed.queries is packed.keys
+    mask = None if alone else packed.keys.mask
+    padded = [packed.keys.pad(x.transpose(0, 1)) for x in kv]
+    kv = KeyValue(*(x.transpose(1, 2) for x in padded))
+    query = packed.queries.pad(query.transpose(0, 1)).transpose(1, 2)
+    heads = attend(query, kv, mask, is_causal)
+    return packed.queries.unpad(heads.transpose(1, 2)).transpose(0, 1)

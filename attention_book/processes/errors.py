@@ -1,0 +1,12 @@
+# Made from docs/chapters/39-processes.md (3ded97e2ea07). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import torch.distributed as dist
+
+__all__ = ["USER_ERRORS", "is_peer_failure"]
+
+
+USER_ERRORS = (ArithmeticError, ImportError, OSError, ValueError)
+
+
+def is_peer_failure(error: BaseException) -> bool:
+    """Whether this is how the end of another process is felt."""
+    return isinstance(error, dist.DistError) or "/gloo/" in str(error)

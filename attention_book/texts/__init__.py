@@ -1,0 +1,27 @@
+# Made from docs/chapters/33-texts.md (28fd29d8d3e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.texts.cleaning import clean, split_pairs
+from attention_book.texts.readers import (
+    CATALOGUES,
+    Pair,
+    read_catalogues,
+    read_dataset,
+    read_tsv,
+)
+from attention_book.texts.subwords import (
+    BPETokenizer,
+    tokenizer_from_json,
+    tokenizer_to_json,
+)
+
+__all__ = [
+    "CATALOGUES",
+    "Pair",
+    "BPETokenizer",
+    "clean",
+    "read_catalogues",
+    "read_dataset",
+    "read_tsv",
+    "split_pairs",
+    "tokenizer_from_json",
+    "tokenizer_to_json",
+]

@@ -1,0 +1,80 @@
+# Made from docs/chapters/12-training.md (9620935d30b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from attention_book.runtime import Precision
+
+__all__ = ["Schedule", "TrainingConfig"]
+
+
+Schedule = Literal["cosine", "inverse_sqrt"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How to train: by default what makes the model of the grammar.
+
+    Attributes:
+        max_steps: How many times the parameters are updated.
+        batch_tokens: Most tokens in a batch on either side, padding too.
+        accumulation_steps: Batches whose gradients make one step.
+        learning_rate: The peak, at the end of the warm-up.
+        warmup_steps: Steps in which the rate rises.
+        schedule: How the rate falls after them.
+        betas: Decay rates of AdamW's averages of gradients and squares.
+        weight_decay: AdamW's; a share of each parameter, times the rate.
+        label_smoothing: Share of the target that all tokens get alike.
+        max_grad_norm: The largest gradient norm; above it gradients are
+            scaled down. math.inf for no clipping.
+        precision: fp32, tf32, or bf16 or fp16 for what autocast deems safe.
+        seed: Decides dropout and the order of batches.
+
+    Raises:
+        ValueError: A number or a kind is out of range.
+    """
+
+    max_steps: int = 2200
+    batch_tokens: int = 1400
+    accumulation_steps: int = 1
+    learning_rate: float = 1.5e-3
+    warmup_steps: int = 100
+    schedule: Schedule = "cosine"
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.01
+    label_smoothing: float = 0.0
+    max_grad_norm: float = 1.0
+    precision: Precision = "fp32"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        counts = "max_steps batch_tokens accumulation_steps warmup_steps"
+        for name in counts.split():
+            # type, because isinstance takes True for an int
+            if type(got := getattr(self, name)) is not int or got < 1:
+                raise ValueError(
+                    f"{name} must be a positive whole number, got {got!r}"
+                )
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(
+                f"learning_rate must be positive, got {self.learning_rate!r}"
+            )
+        if not self.max_grad_norm > 0:
+            raise ValueError(
+                f"max_grad_norm must be positive, got {self.max_grad_norm!r}"
+            )
+        shares = {
+            "label_smoothing": self.label_smoothing,
+            "weight_decay": self.weight_decay,
+            "betas[0]": self.betas[0],
+            "betas[1]": self.betas[1],
+        }
+        for name, share in shares.items():
+            if not 0 <= share < 1:
+                raise ValueError(f"{name} must be in [0, 1), got {share!r}")
+        kinds = {"schedule": Schedule, "precision": Precision}
+        for name, kind in kinds.items():
+            if (got := getattr(self, name)) not in get_args(kind):
+                raise ValueError(
+                    f"{name} must be one of {get_args(kind)}, got {got!r}"
+                )

@@ -1,0 +1,109 @@
+# Made from docs/chapters/12-training.md (658a1cd55201). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attention_book.corpus.batches import make_batches, pad
+from attention_book.corpus.special_tokens import BOS, EOS
+from attention_book.corpus.tokenizers import Tokenizer
+from attention_book.padding import PaddingLayout
+from attention_book.training.config import TrainingConfig
+
+__all__ = ["Batch", "BatchLoader", "Example", "encode_pairs", "make_batch"]
+
+
+Example = tuple[list[int], list[int]]  # source; target with <bos> and <eos>
+
+
+class Batch(NamedTuple):
+    """Sentence pairs that are trained on together."""
+
+    source: Int[Tensor, "batch source"]
+    source_lengths: Int[Tensor, " batch"]
+    target: Int[Tensor, "batch target"]  # with <bos> and <eos>
+    target_lengths: Int[Tensor, " batch"]
+    source_layout: PaddingLayout  # of the source
+    target_layout: PaddingLayout  # of the labels: one shorter than target
+    n_targets: int  # labels in the batch
+
+
+def encode_pairs(
+    pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Tokenizer
+) -> list[Example]:
+    """Turn pairs of texts into token ids, with both ends on the target."""
+    return [
+        (source.encode(text), [BOS, *target.encode(translation), EOS])
+        for text, translation in pairs
+    ]
+
+
+def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
+    """Pad the examples into one batch."""
+    source, source_lengths = pad([source for source, _ in examples])
+    target, target_lengths = pad([target for _, target in examples])
+    source_layout = PaddingLayout(source_lengths, source.shape[1])
+    target_layout = PaddingLayout(target_lengths - 1, target.shape[1] - 1)
+    return Batch(
+        source.to(device),
+        source_lengths.to(device),
+        target.to(device),
+        target_lengths.to(device),
+        source_layout.to(device),
+        target_layout.to(device),
+        n_targets=len(target_layout.indices),
+    )
+
+
+class BatchLoader:
+    """Batches without end: the same number is always the same batch.
+
+    Args:
+        examples: What they are made of, each epoch in another order.
+        config: Says how much a batch holds, and the seed of the order.
+        device: Where the batches shall lie.
+
+    Raises:
+        ValueError: There are no examples, or one is longer than a batch.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        config: TrainingConfig,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if not examples:
+            raise ValueError("examples must not be empty")
+        self.examples = examples
+        self.config = config
+        self.device = torch.device(device)
+        self.lengths = [max(map(len, example)) for example in examples]
+        self.epoch = 0
+        self.order = self.shuffle(0)
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        return len(self.order)
+
+    def shuffle(self, epoch: int) -> list[list[int]]:
+        """Return which examples are in each batch of an epoch."""
+        rng = random.Random(f"{self.config.seed} {epoch}")
+        return make_batches(self.lengths, self.config.batch_tokens, rng)
+
+    def __getitem__(self, number: int) -> Batch:
+        epoch, i = divmod(number, len(self.order))
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.order = self.shuffle(epoch)
+        rows = [self.examples[row] for row in self.order[i]]
+        return make_batch(rows, self.device)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the examples, by which a run knows its own."""
+        return hashlib.sha256(json.dumps(self.examples).encode()).hexdigest()

@@ -1,0 +1,176 @@
+# Made from docs/chapters/12-training.md (c96741964734). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import math
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+
+from attention_book.runtime import (
+    compute_context,
+    get_compute_config,
+    seeded,
+)
+from attention_book.training.config import TrainingConfig
+from attention_book.training.losses import (
+    LossFunction,
+    ModelWithLoss,
+    translation_loss,
+)
+from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
+from attention_book.training.schedule import learning_rate_at
+
+__all__ = ["Batches", "Trainer", "validation_loss"]
+
+
+class Batches(Protocol):
+    """Numbered batches, each with n_targets; an epoch has len of them."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Any: ...
+
+    def fingerprint(self) -> str: ...
+
+
+class Trainer:
+    """Updates a model's parameters to lower its loss.
+
+    Args:
+        model: Is trained in place, where it lies.
+        batches: What it learns from, on the same device.
+        config: The hyperparameters.
+        loss_fn: From model, batch and label smoothing to a mean loss.
+        strategy: How processes share the work.
+
+    Source: Loshchilov and Hutter (2019), algorithm 2, for AdamW.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        batches: Batches,
+        config: TrainingConfig,
+        loss_fn: LossFunction = translation_loss,
+        strategy: ParallelStrategy = SINGLE_PROCESS,
+    ) -> None:
+        strategy.check(config)
+        self.model: Any = model
+        self.batches = batches
+        self.config = config
+        self.strategy = strategy
+        self.device = next(model.parameters()).device
+        self.compute = get_compute_config(self.device, config.precision)
+        self.model_with_loss = strategy.wrap(ModelWithLoss(model, loss_fn))
+        self.losses: list[float] = []  # of each step so far
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(),
+            betas=config.betas,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+        self.scaler = self.compute.scaler()
+
+    def step(self) -> float:
+        """Take one step and return its loss.
+
+        Raises:
+            ArithmeticError: Loss or gradient norm are not finite.
+        """
+        config = self.config
+        number = len(self.losses) + 1
+        self.model.train()
+        self.optimizer.zero_grad()
+        total = self._accumulate_gradients(number)
+        self.scaler.unscale_(self.optimizer)
+        norm = clip_grad_norm_(self.model.parameters(), config.max_grad_norm)
+        both = torch.stack([total, self.strategy.gather(norm)])
+        loss, grad_norm = both.tolist()
+        _check_finite(number, loss, grad_norm, self.scaler.get_scale())
+        rate = learning_rate_at(number, config)
+        self.optimizer.param_groups[0]["lr"] = rate
+        self.scaler.step(self.optimizer)  # not if the gradient overflowed
+        self.scaler.update()
+        self.losses.append(loss)
+        return loss
+
+    def _accumulate_gradients(self, number: int) -> Float[Tensor, ""]:
+        """Add up the gradients of a step; return its mean loss."""
+        config = self.config
+        strategy = self.strategy
+        compute = self.compute
+        n = config.accumulation_steps
+        total = torch.zeros((), device=self.device)
+        end = number * n
+        for i in range(end - n + strategy.rank, end, strategy.size):
+            last = i + strategy.size >= end
+            with (
+                strategy.gradient_sync(self.model_with_loss, last),
+                seeded(compute, config.seed * 1_000_003 + i + 1),
+                compute_context(compute),
+            ):
+                with compute.autocast():
+                    loss = self.model_with_loss(
+                        self.batches[i], config.label_smoothing
+                    )
+                self.scaler.scale(loss * strategy.size / n).backward()
+            total += loss.detach() / n
+        return strategy.reduce(total)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What a checkpoint holds besides parameters and optimizer."""
+        losses = torch.tensor(self.losses, dtype=torch.float64)
+        scaler = self.scaler.state_dict()
+        if not scaler:
+            return {"losses": losses}
+        scale = [scaler["scale"], scaler["_growth_tracker"]]
+        return {
+            "losses": losses,
+            "scale": torch.tensor(scale, dtype=torch.float64),
+        }
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Bring the trainer to the step of a state_dict."""
+        self.losses = state["losses"].tolist()
+        if "scale" in state:
+            scale, steps = state["scale"].tolist()
+            new = {"scale": scale, "_growth_tracker": int(steps)}
+            self.scaler.load_state_dict(self.scaler.state_dict() | new)
+
+
+def _check_finite(
+    step: int, loss: float, grad_norm: float, scale: float
+) -> None:
+    """Raise ArithmeticError if a step went wrong.
+
+    A scaled gradient may overflow: then it is scaled less, down to 1.
+    """
+    if math.isfinite(loss) and (math.isfinite(grad_norm) or scale > 1):
+        return
+    raise ArithmeticError(
+        f"step {step}: the loss is {loss}, the gradient norm {grad_norm}"
+    )
+
+
+@torch.no_grad()
+def validation_loss(trainer: Trainer, batches: Batches) -> float:
+    """Return the mean loss of a target, without label smoothing and dropout.
+
+    Processes share the batches. All take equally many turns, because to
+    compute a layer may need them all.
+    """
+    strategy = trainer.strategy
+    n = len(batches)
+    turns = math.ceil(n / strategy.size) * strategy.size
+    total = torch.zeros(2, dtype=torch.float64)
+    was_training = trainer.model.training
+    trainer.model_with_loss.eval()
+    for i in range(strategy.rank, turns, strategy.size):
+        batch = batches[i % n]
+        n_targets = batch.n_targets if i < n else 0
+        loss = trainer.model_with_loss(batch).item()
+        total += torch.tensor([loss * n_targets, n_targets])
+    trainer.model_with_loss.train(was_training)
+    loss, n_targets = strategy.reduce(total).tolist()
+    return float(loss / n_targets)

@@ -1,0 +1,40 @@
+# Made from docs/chapters/12-training.md (2725c3a72fa5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from contextlib import AbstractContextManager, nullcontext
+
+from torch import Tensor, nn
+
+from attention_book.training.config import TrainingConfig
+from attention_book.training.losses import ModelWithLoss
+
+__all__ = ["SINGLE_PROCESS", "ParallelStrategy"]
+
+
+class ParallelStrategy:
+    """How processes train one model together: here, one process alone."""
+
+    rank = 0
+    size = 1
+
+    def check(self, config: TrainingConfig) -> None:
+        """Raise ValueError if the work can't be shared evenly."""
+
+    def wrap(self, model_with_loss: ModelWithLoss) -> nn.Module:
+        """Make backward passes share their gradients."""
+        return model_with_loss
+
+    def gradient_sync(
+        self, model_with_loss: nn.Module, last: bool
+    ) -> AbstractContextManager[None]:
+        """Within it, gradients are shared in the last backward pass only."""
+        return nullcontext()
+
+    def reduce(self, number: Tensor) -> Tensor:
+        """Add up a number of each process."""
+        return number
+
+    def gather(self, tensor: Tensor) -> Tensor:
+        """Put together a tensor whose shards lie with the processes."""
+        return tensor
+
+
+SINGLE_PROCESS = ParallelStrategy()

@@ -1,0 +1,31 @@
+# Made from docs/chapters/15-vit.md (cb30db269197). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from jaxtyping import Float
+from torch import Tensor
+
+Images = Float[Tensor, "batch channels height width"]
+
+
+def patchify(
+    images: Images, size: int
+) -> Float[Tensor, "batch patches numbers"]:
+    """Cut images into squares, row by row, each as one vector.
+
+    In the notation of einops: b c (h p1) (w p2) -> b (h w) (p1 p2 c), with
+    p1 = p2 = size.
+
+    Raises:
+        ValueError: size does not divide height and width.
+
+    Source: Dosovitskiy et al. (2021), §3.1.
+    """
+    batch, channels, height, width = images.shape
+    if size < 1 or height % size or width % size:
+        raise ValueError(
+            f"size must divide height and width, got {size} for "
+            f"{height} by {width}"
+        )
+    rows = height // size
+    columns = width // size
+    x = images.reshape(batch, channels, rows, size, columns, size)
+    x = x.permute(0, 2, 4, 3, 5, 1)  # b h w p1 p2 c
+    return x.reshape(batch, rows * columns, size * size * channels)
