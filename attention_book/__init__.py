@@ -1,11 +1,11 @@
 # Made from docs/chapters/00-preface.md (392d0127e7e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
-from attention_book.caches import KeyValueCache
-from attention_book.checkpoints import load_model, save_model
 from attention_book.convolution import ConvolutionAsAttention
 from attention_book.corpus import WordTokenizer
+from attention_book.texts import BPETokenizer
 from attention_book.decoder import Decoder, DecoderLayer
+from attention_book.fast_decoding import Translator
 from attention_book.encoder import (
     Encoder,
     EncoderLayer,
@@ -14,8 +14,8 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.fast_decoding import Translator
-from attention_book.images import Classifier, load_vit
+from attention_book.runtime import get_compute_config
+from attention_book.caches import KeyValueCache
 from attention_book.multi_head import MultiHeadAttention, attention_weights
 from attention_book.non_autoregressive import MaskedTransformer, mask_predict
 from attention_book.pooling import GaussianPooling
@@ -23,12 +23,11 @@ from attention_book.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
-    RotaryAttention,
     RotaryEmbedding,
+    RotaryAttention,
     SinusoidalPositions,
 )
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
-from attention_book.runtime import get_compute_config
 from attention_book.scoring import (
     AdditiveAttention,
     causal_mask,
@@ -37,9 +36,10 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.texts import BPETokenizer
-from attention_book.training import Trainer, TrainingConfig
+from attention_book.checkpoints import load_model, save_model
+from attention_book.training import TrainingConfig, Trainer
 from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.images import Classifier, load_vit
 from attention_book.vit import ViT, ViTConfig
 
 __version__ = "0.1.0"

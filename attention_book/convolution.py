@@ -1,4 +1,4 @@
-# Made from docs/chapters/07-convolution.md (0a40f1e0bbeb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/07-convolution.md (d9f7cb2d94bb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/chapters/14-non-autoregressive.md (7a8d4a0c6e8e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/14-non-autoregressive.md (897aae773ed5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-# Made from docs/chapters/32-padding.md (eff9cefb0af3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/32-padding.md (2bcc54ec7a70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable
 from typing import NamedTuple

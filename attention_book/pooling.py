@@ -1,4 +1,4 @@
-# Made from docs/chapters/01-pooling.md (bba5cba09cd7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/01-pooling.md (8429fdc14aa1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-# Made from docs/chapters/04-recurrent.md (cce7b692deb4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/04-recurrent.md (bab186a2a449). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/chapters/38-runtime.md (9527afbc46d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/38-runtime.md (c95c3afa5200). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
@@ -8,6 +8,7 @@ from typing import Literal, TypeVar, get_args
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
 
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Kernel = Literal["auto", "flash", "efficient", "cudnn", "math"]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/23-scale-out.md (5699cd6abef8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/23-scale-out.md (86a109ed3326). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any

@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (4b704a1e0e4d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (31bb140babf0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import os
@@ -8,6 +8,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
+
 
 Tensors = dict[str, Tensor]
 Metadata = dict[str, str]

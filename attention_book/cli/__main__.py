@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (b2d6ea475c48). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (29cc1108f87f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import sys
 
 from attention_book import scale_out

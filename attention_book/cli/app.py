@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (5edf4bdfdd6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (a02a9ba08713). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +9,7 @@ from typer import Option
 from attention_book import __version__
 from attention_book.fast_decoding.translator import Translator
 from attention_book.runtime import ComputeConfig, Precision
+
 
 app = typer.Typer(
     add_completion=False,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (361be0d83c79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (2c70325d9d32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (2f6678b3c585). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (845f244a7093). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE

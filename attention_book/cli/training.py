@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (0a1cb65eba98). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (2c86950289a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import time
 from collections.abc import Callable
@@ -33,6 +33,7 @@ from attention_book.training.loop import Trainer
 from attention_book.training.losses import Loss, translation_loss
 from attention_book.training.parallel import ParallelStrategy
 from attention_book.transformer import Transformer, TransformerConfig
+
 
 Out = Annotated[Path, Argument(help="Where to keep the model.")]
 CorpusName = Annotated[str, Option(help=CORPUS_HELP)]

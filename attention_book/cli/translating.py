@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (970533da8031). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e0a917d6f195). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import sys
 import time
 from pathlib import Path

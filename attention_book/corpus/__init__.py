@@ -2,12 +2,12 @@
 from attention_book.corpus.batches import make_batches, pad
 from attention_book.corpus.grammar import sentence
 from attention_book.corpus.phrases import Phrase
-from attention_book.corpus.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
+from attention_book.corpus.special_tokens import EOS, PAD, SPECIAL_TOKENS, BOS
 from attention_book.corpus.split import Split, is_held_out, make_split
 from attention_book.corpus.tokenizers import (
     WordTokenizer,
-    detokenize,
     tokenize,
+    detokenize,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (2bd5e0f5495f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (ecf99e5f2f55). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 import torch

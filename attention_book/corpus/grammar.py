@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (c78387af5e73). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (fa0573bb2ade). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.lexicon import (

@@ -1,7 +1,8 @@
-# Made from docs/chapters/11-corpus.md (8d2c69698662). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (50c64d99b1f2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 from attention_book.corpus.phrases import rows
+
 
 NOUNS = {
     noun: (chinese, measure)

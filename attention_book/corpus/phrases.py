@@ -1,6 +1,7 @@
-# Made from docs/chapters/11-corpus.md (219d4bc78f6f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (2bf300f73f0f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
+
 
 Pairs = frozenset[tuple[str, str]]
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (d3275a8d5f5c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (d7e2fdc9b952). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (0f0004540073). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (debbd7d4c2e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import Any, cast
 

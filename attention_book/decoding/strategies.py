@@ -1,9 +1,10 @@
-# Made from docs/chapters/13-decoding.md (f3430996f467). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (ddd765a01c2c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
 
 NextToken = Callable[
     [Tensor], Tensor

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (3aa59d0be9c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (e8bf5796fc56). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch

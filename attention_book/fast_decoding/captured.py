@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (0a21c4c22826). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (dbfad1912781). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
@@ -13,6 +13,7 @@ from attention_book.runtime import (
     inference_copy,
 )
 from attention_book.transformer import Transformer
+
 
 SYNC_EVERY = 16  # steps from one look whether all have ended to the next
 

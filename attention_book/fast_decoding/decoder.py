@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (efabe2466826). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c0b58d538f08). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from attention_book.fast_decoding.state import (
 )
 from attention_book.runtime import ComputeConfig, inference_copy
 from attention_book.transformer import Transformer
+
 
 MAX_ROWS_FUSED = 4  # rows up to which the fused kernel is the faster one
 

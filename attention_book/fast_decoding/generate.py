@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (906e8673272b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (279cea380ec2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import TypeVar
 
 import torch
@@ -7,6 +7,7 @@ from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.decoding.strategies import NextToken, greedy
 from attention_book.fast_decoding.decoder import IncrementalDecoder
 from attention_book.fast_decoding.state import DecodingState, Lengths, Table
+
 
 Who = TypeVar("Who")
 

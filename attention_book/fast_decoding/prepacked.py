@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (f83a13236bea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (82d77e66fb6c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch

@@ -1,9 +1,10 @@
-# Made from docs/chapters/36-fast-decoding.md (44790638d1dd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (0d05998b6779). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
 
 Table = Int[Tensor, "rows length"]
 Lengths = Int[Tensor, " rows"]

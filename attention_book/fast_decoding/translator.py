@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (e3c642d6e02c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (84316629bb6d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from attention_book.fast_decoding.decoder import IncrementalDecoder
 from attention_book.fast_decoding.generate import write
 from attention_book.runtime import ON_CPU, ComputeConfig, compute_context
 from attention_book.transformer import Transformer
+
 
 Rows = list[list[int]]
 

@@ -1,7 +1,7 @@
 # Made from docs/chapters/20-gpu.md (4512b9a1a0b2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.gpu.roofline import (
-    Cost,
     Roofline,
+    Cost,
     attention_cost,
     linear_cost,
     transformer_flops,

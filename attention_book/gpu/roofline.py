@@ -1,4 +1,4 @@
-# Made from docs/chapters/20-gpu.md (370bfa1a6864). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (0f2b653329fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 from attention_book.transformer import TransformerConfig

@@ -1,4 +1,4 @@
-# Made from docs/chapters/20-gpu.md (f87bd5676493). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (aaeab3d4e887). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import statistics
 import time
 from collections.abc import Callable

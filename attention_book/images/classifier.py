@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (90aaaf45cb67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (d49d19abfc38). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (5406b24a668d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (af225620476b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import warnings
 from pathlib import Path
 from typing import Any

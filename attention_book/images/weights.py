@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (cecbd485cd15). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (c70e7b86a6aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import re
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from torch import Tensor
 from attention_book.checkpoints.files import Tensors
 from attention_book.vit.config import ViTConfig
 from attention_book.vit.model import ViT
+
 
 TIMM = {  # what is here : what is there
     "class_token": "cls_token",

@@ -8,14 +8,14 @@ from attention_book.processes.failures import (
 from attention_book.processes.rendezvous import (
     DIST_BACKENDS,
     RankInfo,
-    device_of_rank,
     get_rank_info,
+    device_of_rank,
 )
 from attention_book.processes.resume import (
     check_agreement,
-    exists_on_all_ranks,
-    keep,
     resume,
+    keep,
+    exists_on_all_ranks,
 )
 from attention_book.processes.shards import (
     load_shards,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (9838bd5e75e9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (7a20fc372e99). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import os
 import signal
 import threading

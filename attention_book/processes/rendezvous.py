@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (d02ea54e57fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (ded0849b5197). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import torch.distributed as dist
 from attention_book.runtime import CPU, get_compute_config
 from attention_book.scale_out import DataParallel, FullyShardedDataParallel
 from attention_book.training.parallel import ParallelStrategy
+
 
 DIST_BACKENDS = {"cpu": "gloo", "cuda": "nccl"}  # of numbers between processes
 

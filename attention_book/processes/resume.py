@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (563afaba37dd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (f8325b8fe947). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (7f417595fb10). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (757c26ee5edc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import shutil

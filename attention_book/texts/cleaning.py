@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (f205986f389a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (0fe58f798c3e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 import unicodedata
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from attention_book.corpus.phrases import tidy
 from attention_book.texts.readers import Pair
+
 
 KEY = r"\s*[(（][_&](\w)[)）]"  # 打开(_O): a shortcut key
 

@@ -1,10 +1,11 @@
-# Made from docs/chapters/33-texts.md (4946b3bd5340). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (9b510bab44a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import gettext
 import struct
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
 
 Pair = tuple[str, str]  # source, target
 CATALOGUES = [  # where systems keep what their programs say

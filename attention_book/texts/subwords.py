@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (cc5c586ad462). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (615b08bb88f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (a4f19b1640b3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (30913a0eee70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -1,8 +1,9 @@
-# Made from docs/chapters/15-vit.md (0ce2e145ca3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (7091043f769c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from attention_book.checks import check_heads
+
 
 Pooling = Literal["class", "mean"]
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (5721b1d7d906). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (6eb744ce25ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (e4cfdedec155). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (9e729233d704). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from dataclasses import replace
 from typing import Any

@@ -2,6 +2,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
+
 Images = Float[Tensor, "batch channels height width"]
 
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (fd894e2fc7b3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (6dc52033536d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 import torch.nn.functional as F
 from torch import nn
