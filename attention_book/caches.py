@@ -1,4 +1,4 @@
-# Made from docs/chapters/31-caches.md (d92ab36442b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/31-caches.md (49352ed71601). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -6,6 +6,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attention_book.checks import check_mask
+
 
 __all__ = ["KeyValue", "KeyValueCache", "Position", "StaticKeyValueCache"]
 

@@ -1,6 +1,7 @@
-# Made from docs/chapters/30-checks.md (e46a5b72b843). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (f09079388c58). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from torch import Tensor
+
 
 __all__ = [
     "check_even",

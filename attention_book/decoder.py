@@ -1,4 +1,4 @@
-# Made from docs/chapters/09-decoder.md (82cabc325d30). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/09-decoder.md (c9d48bf5445f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 
 from jaxtyping import Float, Int
@@ -8,6 +8,7 @@ from attention_book.caches import KeyValue, KeyValueCache
 from attention_book.encoder import PostNorm
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.padding import Mask
+
 
 __all__ = ["Decoder", "DecoderLayer", "teacher_forcing_pair"]
 

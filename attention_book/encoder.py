@@ -1,4 +1,4 @@
-# Made from docs/chapters/08-encoder.md (a9d98c95159c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/08-encoder.md (4e3c5344ea43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.padding import Mask
+
 
 __all__ = [
     "Encoder",

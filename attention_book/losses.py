@@ -1,4 +1,4 @@
-# Made from docs/chapters/35-losses.md (8e08a202ed84). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/35-losses.md (8c2921b2a2ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from functools import partial
 from typing import Any
 
@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.training.losses import translation_loss
+
 
 __all__ = ["chunked_cross_entropy", "chunked_translation_loss"]
 

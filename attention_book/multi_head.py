@@ -1,4 +1,4 @@
-# Made from docs/chapters/05-multi-head.md (bfc679d44825). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (b00a9b27d4dd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from attention_book.caches import (
 from attention_book.checks import check_heads, check_width
 from attention_book.padding import Mask, PackedMask, attend_packed
 from attention_book.scoring import fused_attention
+
 
 __all__ = [
     "MultiHeadAttention",

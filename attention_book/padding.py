@@ -1,4 +1,4 @@
-# Made from docs/chapters/32-padding.md (2bcc54ec7a70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/32-padding.md (20c20294f585). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_book.caches import KeyValue
 from attention_book.scoring import padding_mask
+
 
 __all__ = ["Mask", "PackedMask", "PaddingLayout"]
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/06-positions.md (079a4524f6db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/06-positions.md (f6424b2153ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from attention_book.checks import (
 )
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.scoring import causal_mask
+
 
 __all__ = [
     "ALiBi",

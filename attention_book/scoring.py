@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (9c5bd063d7fa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (2cf33cda0303). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -12,6 +12,7 @@ from attention_book.checks import (
     check_mask,
     check_width,
 )
+
 
 __all__ = [
     "AdditiveAttention",

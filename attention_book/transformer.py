@@ -1,4 +1,4 @@
-# Made from docs/chapters/10-transformer.md (87bc0f8d9546). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/10-transformer.md (5ed1cbf2e955). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from attention_book.positions import (
     SinusoidalPositions,
 )
 from attention_book.scoring import padding_mask
+
 
 __all__ = [
     "Embedding",

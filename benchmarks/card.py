@@ -17,9 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.corpus import EOS, BOS
-from attention_book.fast_decoding import IncrementalDecoder, write
-from attention_book.fast_decoding import StaticDecoder
+from attention_book.corpus import BOS, EOS
+from attention_book.fast_decoding import (
+    IncrementalDecoder,
+    StaticDecoder,
+    write,
+)
 from attention_book.gpu import (
     Roofline,
     measure_roofline,
@@ -30,8 +33,8 @@ from attention_book.gpu.timing import wait
 from attention_book.runtime import (
     BACKENDS,
     ComputeConfig,
-    get_compute_config,
     compute_context,
+    get_compute_config,
     inference_copy,
 )
 from attention_book.scoring import fused_attention
@@ -47,6 +50,7 @@ from benchmarks.sidebyside import (
 )
 from benchmarks.training import BASE, LONGEST, book, marian
 from benchmarks.training import make_batch as padded
+
 
 N_WORDS = 37_000
 
@@ -77,7 +81,8 @@ def roofs(device: str) -> dict[str, Roofline]:
 def attention(device: str, roof: Roofline) -> dict[str, float]:
     """Causal attention, 8 heads of 64: seconds of each kernel and length."""
     compute = get_compute_config(
-        device, "bf16" if get_compute_config(device).uses_cuda_graphs else "fp32"
+        device,
+        "bf16" if get_compute_config(device).uses_cuda_graphs else "fp32",
     )
     lengths = (
         (1024, 4096, 16_384) if compute.uses_cuda_graphs else (512, 1024, 2048)

@@ -12,6 +12,7 @@ from torch import nn
 from attention_book import MultiHeadAttention
 from benchmarks.sidebyside import introduce, report, side_by_side
 
+
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 
 

@@ -17,6 +17,7 @@ import ctranslate2
 import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 
+
 BOS = "1"
 EOS = "2"  # words are called by their numbers
 Weights = Mapping[str, np.ndarray]

@@ -31,7 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.corpus import EOS, BOS
+from attention_book.corpus import BOS, EOS
 from attention_book.fast_decoding import IncrementalDecoder, write
 from attention_book.positions import SinusoidalPositions
 from attention_book.transformer import Transformer
@@ -50,6 +50,7 @@ from benchmarks.training import (
     marian,
     x_transformers,
 )
+
 
 N_SOURCE = 64
 Entrant = Callable[[Tensor, int], object]  # sources, how many words to write

@@ -18,6 +18,7 @@ from PIL import Image
 from attention_book.images import DIGITS, Classifier
 from attention_book.vit import Digits, ViT, ViTConfig, digits, fit
 
+
 RESULTS = Path(__file__).with_name("results") / "digits-model.json"
 SEED = 0
 N_EPOCHS = 100

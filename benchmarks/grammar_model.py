@@ -15,11 +15,12 @@ from pathlib import Path
 
 import torch
 
+from attention_book.checkpoints import load_model, save_model
 from attention_book.cli.corpora import load_corpus
 from attention_book.corpus import detokenize
 from attention_book.decoding import score
 from attention_book.fast_decoding import GRAMMAR, Translator
-from attention_book.checkpoints import load_model, save_model
+
 
 RESULTS = Path(__file__).with_name("results") / "grammar-model.json"
 COMMAND = ["attention_book.command_line", "train", "grammar.safetensors"]

@@ -17,6 +17,7 @@ from attention_book import (
 )
 from benchmarks.sidebyside import introduce
 
+
 N = 4096
 HEADS = 8
 D_K = 64

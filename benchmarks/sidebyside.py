@@ -15,6 +15,7 @@ import torch
 
 from attention_book.runtime import ON_CPU, ComputeConfig
 
+
 RESULTS = Path(__file__).with_name("results")
 OPERATORS = (
     *("nms", "qnms", "roi_align", "_roi_align_backward", "qroi_align"),

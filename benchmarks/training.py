@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.corpus import EOS, PAD, BOS
+from attention_book.corpus import BOS, EOS, PAD
 from attention_book.decoder import teacher_forcing_pair
 from attention_book.padding import PaddingLayout
 from attention_book.positions import SinusoidalPositions
@@ -38,6 +38,7 @@ from benchmarks.sidebyside import (
     need,
     side_by_side,
 )
+
 
 N_WORDS = 8000
 DROPOUT = 0.1

@@ -32,6 +32,7 @@ from benchmarks.sidebyside import (
     side_by_side,
 )
 
+
 SIZES = {"tiny": (192, 3), "small": (384, 6)}
 
 

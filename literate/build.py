@@ -18,6 +18,7 @@ from literate.chapter import ROOT, read_all
 from literate.links import dead_links, untested
 from literate.tangle import differences
 
+
 SITE = ROOT / "site"
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 

@@ -10,6 +10,7 @@ from literate.blocks import Block, heading, pick
 from literate.chapter import Chapter, Twin
 from literate.weave import join_lines
 
+
 ABOUT = (
     "由《注意力之书》的一章生成。运行之前先装好："
     "`pip install attention-book matplotlib`"

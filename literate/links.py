@@ -8,6 +8,7 @@ from pathlib import Path
 from literate.blocks import heading
 from literate.chapter import CHAPTERS, ROOT, Chapter, dotted, names, read, read_all
 
+
 LINK = re.compile(r"""\]\(\s*([^)\s]+)(?:\s+["'][^)]*["'])?\s*\)|(?:href|src)=["']([^"']+)""")
 REFERENCE = re.compile(r"\]\[([\w.]+)\]|\[([\w.]+)\]\[\]")
 CODE = re.compile(r"(`+)[^`]*\1")

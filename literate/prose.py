@@ -15,6 +15,7 @@ from literate.blocks import FIGURE, HAN, Block, ChapterError
 from literate.chapter import ROOT, Chapter, Twin, read
 from literate.links import dead_links, pages, untested
 
+
 GLOSSARY = Path("docs/glossary.md")
 LONGEST = 45
 WIDEST = 79

@@ -13,6 +13,7 @@ from html import escape
 from literate.blocks import FIGURE, Block, heading, pick
 from literate.chapter import Chapter, Twin, dotted
 
+
 HIDDEN = 'class="twin" data-search-exclude="true"'
 # Where a line break between two of these would show as a space.
 WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"

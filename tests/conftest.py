@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+
 if TYPE_CHECKING:
     from tests.book import Book
 

@@ -19,14 +19,15 @@ from pathlib import Path
 
 import torch
 
-from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
 from attention_book.checkpoints import (
     load_checkpoint,
     read_tensors,
     save_checkpoint,
 )
-from attention_book.training import TrainingConfig, Trainer
+from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
+from attention_book.training import Trainer, TrainingConfig
 from attention_book.transformer import Transformer, TransformerConfig
+
 
 N_STEPS = 80
 # large tables and short sentences: most of the time goes into saving

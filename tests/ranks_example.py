@@ -32,9 +32,9 @@ from attention_book import command_line
 from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
 from attention_book.processes import (
     check_agreement,
-    resume,
     joined,
     keep,
+    resume,
     save_shards,
 )
 from attention_book.processes.shards import save_whole, tensors_of
@@ -42,13 +42,14 @@ from attention_book.scale_out import FullyShardedDataParallel, validation_loss
 from attention_book.training import (
     SINGLE_PROCESS,
     Batch,
-    TrainingConfig,
     ParallelStrategy,
     Trainer,
+    TrainingConfig,
     translation_loss,
 )
 from attention_book.training.loop import add_gradients
 from attention_book.transformer import Transformer, TransformerConfig
+
 
 SOURCE = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
 TARGET = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])

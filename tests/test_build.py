@@ -11,6 +11,7 @@ import pytest
 from literate import ran
 from literate.chapter import ROOT, read_all
 
+
 PARTS = ("docs", "literate", "attention_book")
 FILES = (
     "README.md",

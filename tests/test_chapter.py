@@ -7,6 +7,7 @@ import pytest
 from literate.blocks import ChapterError
 from literate.chapter import Chapter, Twin, names, read, read_all
 
+
 PATH = Path("docs/chapters/02-apple.md")
 
 

@@ -15,13 +15,14 @@ import torch
 from PIL import Image
 from typer.testing import CliRunner
 
+from attention_book.checkpoints import load_model, read_tensors
 from attention_book.cli import app, main
 from attention_book.cli.corpora import load_corpus
 from attention_book.cli.translating import read_lines
 from attention_book.fast_decoding import GRAMMAR
-from attention_book.checkpoints import load_model, read_tensors
 from attention_book.training import Trainer
 from attention_book.vit import digits
+
 
 SMALL = [
     "--d-model",

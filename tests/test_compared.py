@@ -9,6 +9,7 @@ from torch import nn
 from attention_book import attention_weights
 from attention_book.convolution import ConvolutionAsAttention
 
+
 BATCH = 2
 WORDS = 11
 

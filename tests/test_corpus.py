@@ -12,19 +12,19 @@ import pytest
 import torch
 
 from attention_book.corpus import (
+    BOS,
     EOS,
     PAD,
     SPECIAL_TOKENS,
-    BOS,
     Phrase,
     WordTokenizer,
+    detokenize,
     is_held_out,
     make_batches,
     make_split,
     pad,
     sentence,
     tokenize,
-    detokenize,
 )
 from attention_book.corpus.grammar import statement
 from attention_book.corpus.lexicon import (

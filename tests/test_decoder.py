@@ -16,6 +16,7 @@ from attention_book.encoder import FeedForward, PostNorm, PreNorm
 from attention_book.padding import PackedMask, PaddingLayout
 from tests.twins import randomise, stack_state
 
+
 BATCH = 3
 WORDS = 5
 SOURCE = 7

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_book import decoding
-from attention_book.corpus import EOS, SPECIAL_TOKENS, BOS, WordTokenizer, pad
+from attention_book.checkpoints import save_model
+from attention_book.corpus import BOS, EOS, SPECIAL_TOKENS, WordTokenizer, pad
 from attention_book.decoding import cross_weights, greedy, sampler, score
 from attention_book.fast_decoding import (
     IncrementalDecoder,
@@ -26,9 +27,9 @@ from attention_book.fast_decoding import (
 )
 from attention_book.fast_decoding.beam import length_penalty
 from attention_book.fast_decoding.state import DecodingState
-from attention_book.checkpoints import save_model
-from attention_book.training import TrainingConfig, Trainer
+from attention_book.training import Trainer, TrainingConfig
 from attention_book.transformer import Transformer, TransformerConfig
+
 
 MOST = 17
 SMALL: dict[str, Any] = {
@@ -318,7 +319,9 @@ def test_caution_is_greedy(options: dict[str, Any]) -> None:
     assert torch.equal(greedy(scores), scores.argmax(-1))
     decoder = IncrementalDecoder(a_model())
     for choose in draw, greedy:
-        found = write(decoder, *pad(SOURCES), max_length=9, next_token=next_token)
+        found = write(
+            decoder, *pad(SOURCES), max_length=9, next_token=next_token
+        )
         assert found == write(decoder, *pad(SOURCES), max_length=9)
 
 

@@ -16,6 +16,7 @@ from attention_book.encoder import (
 )
 from tests.twins import randomise, stack_state
 
+
 BATCH = 3
 WORDS = 7
 D = 24

@@ -17,8 +17,8 @@ from attention_book.corpus import PAD, pad
 from attention_book.fast_decoding import StaticDecoder
 from attention_book.fast_decoding.captured import StaticDecodingState, record
 from attention_book.gpu import (
-    Roofline,
     Cost,
+    Roofline,
     attention_cost,
     linear_cost,
     measure_roofline,
@@ -28,19 +28,20 @@ from attention_book.gpu import (
 from attention_book.runtime import (
     ON_CPU,
     ComputeConfig,
-    get_compute_config,
     compute_context,
+    get_compute_config,
     inference_copy,
     kernel_of,
     seeded,
 )
-from attention_book.training import TrainingConfig, Trainer
+from attention_book.training import Trainer, TrainingConfig
 from tests.gpu.test_multi_head import *  # noqa: F403
 from tests.gpu.test_scoring import *  # noqa: F403
 from tests.gpu.test_transformer import *  # noqa: F403
 from tests.gpu.test_transformer import a_config, some_examples
 from tests.gpu.test_transformer import a_model as a_transformer
 from tests.gpu.test_vit import *  # noqa: F403
+
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 NO_GPU = not torch.cuda.is_available()

@@ -8,6 +8,7 @@ from attention_book.corpus import detokenize
 from attention_book.decoding import score
 from attention_book.fast_decoding import GRAMMAR, Translator
 
+
 RESULTS = Path("benchmarks/results/grammar-model.json")
 
 

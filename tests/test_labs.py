@@ -14,6 +14,7 @@ from literate.blocks import heading, split
 from literate.chapter import ROOT, Chapter, read
 from literate.prose import forbidden, problems
 
+
 LABS = sorted((ROOT / labs.LABS).glob("*.ipynb"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MACHINE = re.compile(r"/(?:home|root|tmp|Users|work|usr|var)/|[A-Z]:\\")

@@ -18,6 +18,7 @@ from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.positions import ALiBiAttention, RotaryAttention
 from tests.twins import attention_state
 
+
 BATCH = 3
 HEADS = 4
 QUERIES = 5

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.corpus import EOS, PAD, BOS, pad
+from attention_book.corpus import BOS, EOS, PAD, pad
 from attention_book.non_autoregressive import (
     MaskedTransformer,
     hide,
@@ -15,9 +15,10 @@ from attention_book.non_autoregressive import (
     refine,
 )
 from attention_book.scoring import padding_mask
-from attention_book.training import Batch, TrainingConfig, Trainer, make_batch
+from attention_book.training import Batch, Trainer, TrainingConfig, make_batch
 from attention_book.transformer import TransformerConfig
 from tests.twins import randomise
+
 
 SOURCE = 13
 TARGET = 11

@@ -8,6 +8,7 @@ import torch
 from attention_book import GaussianPooling
 from attention_book.pooling import gaussian_pooling
 
+
 QUERIES = 5
 KEYS = 7
 D = 2

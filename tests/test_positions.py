@@ -12,11 +12,12 @@ from attention_book.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
-    RotaryEmbedding,
     RotaryAttention,
+    RotaryEmbedding,
     SinusoidalPositions,
     position_angles,
 )
+
 
 BATCH = 2
 WORDS = 7

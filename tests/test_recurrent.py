@@ -14,6 +14,7 @@ from attention_book.recurrent import (
     greedy_decode,
 )
 
+
 BATCH = 3
 SOURCE = 7
 TARGET = 5

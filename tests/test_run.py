@@ -10,6 +10,7 @@ from literate.chapter import CHAPTERS, ROOT, read_all
 from literate.ran import digest, fresh, remember
 from tests.book import Book
 
+
 OUTPUT = "```python\nprint(1 + 1)\n```\n\n```output\n{}\n```\n"
 
 

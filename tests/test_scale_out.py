@@ -19,18 +19,24 @@ import torch.distributed as dist
 from typer.testing import CliRunner
 
 from attention_book import command_line, scale_out
+from attention_book.checkpoints import (
+    load_checkpoint,
+    read_tensors,
+    save_checkpoint,
+    write_tensors,
+)
 from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer, make_split
 from attention_book.processes import (
-    RankInfo,
     ErrorReporter,
+    RankInfo,
+    exists_on_all_ranks,
     get_rank_info,
-    resume,
     joined,
     keep,
     listening,
     load_shards,
     newest_shards,
-    exists_on_all_ranks,
+    resume,
     steps_saved,
 )
 from attention_book.processes.failures import is_peer_failure
@@ -41,20 +47,15 @@ from attention_book.scale_out import (
     device_of_rank,
     validation_loss,
 )
-from attention_book.checkpoints import (
-    load_checkpoint,
-    read_tensors,
-    save_checkpoint,
-    write_tensors,
-)
 from attention_book.training import (
     SINGLE_PROCESS,
-    TrainingConfig,
     ParallelStrategy,
     Trainer,
+    TrainingConfig,
     validation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
+
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "tests/ranks_example.py"

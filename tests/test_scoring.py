@@ -24,6 +24,7 @@ from attention_book.scoring import (
     scaled_dot_product_attention,
 )
 
+
 BATCH = 2
 HEADS = 3
 QUERIES = 5

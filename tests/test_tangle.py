@@ -9,6 +9,7 @@ from literate.chapter import CHAPTERS, PACKAGE, ROOT, read_all
 from literate.tangle import differences, main, write
 from tests.book import Book
 
+
 TITLE = '```python title="attention_book/apple.py"\n'
 CHAPTER = f"""# 苹果 | Apple
 

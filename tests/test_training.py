@@ -21,8 +21,6 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 
 from attention_book import training
-from attention_book.corpus import PAD, SPECIAL_TOKENS, WordTokenizer
-from attention_book.texts import BPETokenizer
 from attention_book.checkpoints import (
     load_checkpoint,
     load_model,
@@ -31,19 +29,22 @@ from attention_book.checkpoints import (
     save_model,
     write_tensors,
 )
+from attention_book.corpus import PAD, SPECIAL_TOKENS, WordTokenizer
 from attention_book.losses import CHUNK_SIZE, chunked_cross_entropy
+from attention_book.texts import BPETokenizer
 from attention_book.training import (
     BatchLoader,
     Example,
-    TrainingConfig,
     Trainer,
+    TrainingConfig,
     encode_pairs,
-    validation_loss,
-    make_batch,
     learning_rate_at,
+    make_batch,
     translation_loss,
+    validation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
+
 
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")

@@ -11,6 +11,7 @@ from attention_book import KeyValueCache, causal_mask
 from attention_book.transformer import Transformer, TransformerConfig
 from tests.twins import randomise, stack_state
 
+
 BATCH = 3
 SOURCE = 7
 TARGET = 5

@@ -20,22 +20,23 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from attention_book import vit
-from attention_book.runtime import get_compute_config
 from attention_book.checkpoints import read_tensors, write_tensors
 from attention_book.images import DIGITS, Classifier, load_vit, read_digit
+from attention_book.runtime import get_compute_config
 from attention_book.vit import (
     ViT,
     ViTConfig,
+    attention_maps,
     digits,
     fit,
-    attention_maps,
-    resize,
-    rollout,
     patchify,
     random_affine,
+    resize,
+    rollout,
 )
 from benchmarks.digits_model import FILES, evaluate
 from tests.twins import randomise
+
 
 BATCH = 2
 SIZE = 15

@@ -11,6 +11,7 @@ from literate.chapter import Chapter, read_all
 from literate.export import export
 from literate.weave import heading, join_lines, weave
 
+
 TEXT = """# 苹果 | Apples {#apple}
 
 这是

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+
 State = dict[str, Tensor]
 
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (f3f52769f851). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (138972449ba6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.checkpoints.files import (
     Metadata,
     Tensors,
@@ -15,6 +15,7 @@ from attention_book.checkpoints.progress import (
     load_checkpoint,
     save_checkpoint,
 )
+
 
 __all__ = [
     "Metadata",

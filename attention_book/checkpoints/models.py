@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (10cfc0ad0586). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (263df4e8dcaa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
@@ -27,6 +27,7 @@ from attention_book.texts.subwords import (
 from attention_book.transformer import Transformer, TransformerConfig
 from attention_book.vit.config import ViTConfig
 from attention_book.vit.model import ViT
+
 
 __all__ = ["SavedModel", "load_model", "save_model"]
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (bd1ef72d3012). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (c0e8d8c12fc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,6 +8,7 @@ from attention_book.checkpoints.files import Metadata, Tensors, read_tensors
 from attention_book.checkpoints.models import copy_parameters, save_model
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.training.loop import Trainer
+
 
 __all__ = ["fingerprint", "load_checkpoint", "save_checkpoint"]
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (10b4d236a091). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (23f21172b575). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.corpus.batches import make_batches, pad
 from attention_book.corpus.grammar import sentence
 from attention_book.corpus.phrases import Phrase
@@ -9,6 +9,7 @@ from attention_book.corpus.tokenizers import (
     tokenize,
     detokenize,
 )
+
 
 __all__ = [
     "EOS",

@@ -1,9 +1,10 @@
-# Made from docs/chapters/11-corpus.md (bb1a01ef7aa7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (d350fde2083d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from attention_book.corpus.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
+
 
 __all__ = ["Tokenizer", "WordTokenizer", "detokenize", "tokenize"]
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/20-gpu.md (4512b9a1a0b2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (324685894a18). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.gpu.roofline import (
     Roofline,
     Cost,
@@ -7,6 +7,7 @@ from attention_book.gpu.roofline import (
     transformer_flops,
 )
 from attention_book.gpu.timing import measure_roofline, seconds
+
 
 __all__ = [
     "Roofline",

@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (72a1e702d984). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (c617846d0c74). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.processes.errors import USER_ERRORS, is_peer_failure
 from attention_book.processes.failures import (
     ErrorReporter,
@@ -23,6 +23,7 @@ from attention_book.processes.shards import (
     save_shards,
     steps_saved,
 )
+
 
 __all__ = [
     "DIST_BACKENDS",

@@ -1,5 +1,6 @@
-# Made from docs/chapters/39-processes.md (3ded97e2ea07). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (9a44ec58f919). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch.distributed as dist
+
 
 __all__ = ["USER_ERRORS", "is_peer_failure"]
 

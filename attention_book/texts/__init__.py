@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (28fd29d8d3e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (f1be6d38b535). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.texts.cleaning import clean, split_pairs
 from attention_book.texts.readers import (
     CATALOGUES,
@@ -12,6 +12,7 @@ from attention_book.texts.subwords import (
     tokenizer_from_json,
     tokenizer_to_json,
 )
+
 
 __all__ = [
     "CATALOGUES",

@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (3279afba745d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (f1023e6c53cc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import (
     Batch,
@@ -16,6 +16,7 @@ from attention_book.training.losses import (
 )
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 from attention_book.training.schedule import learning_rate_at
+
 
 __all__ = [
     "SINGLE_PROCESS",

@@ -1,9 +1,10 @@
-# Made from docs/chapters/12-training.md (9620935d30b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (bd0025c6da72). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from attention_book.runtime import Precision
+
 
 __all__ = ["Schedule", "TrainingConfig"]
 

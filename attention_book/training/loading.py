@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (658a1cd55201). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (724f711fa5c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import random
@@ -14,6 +14,7 @@ from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.padding import PaddingLayout
 from attention_book.training.config import TrainingConfig
+
 
 __all__ = ["Batch", "BatchLoader", "Example", "encode_pairs", "make_batch"]
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (c96741964734). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (8246ebf4bbe1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from attention_book.training.losses import (
 )
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 from attention_book.training.schedule import learning_rate_at
+
 
 __all__ = ["Batches", "Trainer", "validation_loss"]
 

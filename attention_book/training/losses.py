@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (fa858351f6fc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (fb7192b03fd3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from attention_book.decoder import teacher_forcing_pair
 from attention_book.padding import PackedMask
 from attention_book.training.loading import Batch
 from attention_book.transformer import Transformer
+
 
 __all__ = [
     "LossFunction",

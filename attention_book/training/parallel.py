@@ -1,10 +1,11 @@
-# Made from docs/chapters/12-training.md (2725c3a72fa5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (92284cc5f082). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from contextlib import AbstractContextManager, nullcontext
 
 from torch import Tensor, nn
 
 from attention_book.training.config import TrainingConfig
 from attention_book.training.losses import ModelWithLoss
+
 
 __all__ = ["SINGLE_PROCESS", "ParallelStrategy"]
 

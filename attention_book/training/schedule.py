@@ -1,7 +1,8 @@
-# Made from docs/chapters/12-training.md (d0bc910a42a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (8b9e5a01255a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 from attention_book.training.config import TrainingConfig
+
 
 __all__ = ["learning_rate_at"]
 

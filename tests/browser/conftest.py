@@ -19,6 +19,7 @@ from playwright.sync_api import (
 
 from literate.chapter import ROOT
 
+
 QUIET = [
     "--disable-background-networking",
     "--disable-component-update",

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from literate.chapter import ROOT
 from tests.browser.conftest import Visitor
 
+
 PAGES = sorted(
     path.parent.relative_to(ROOT / "site").as_posix()
     for edition in ("zh", "en")

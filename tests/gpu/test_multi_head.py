@@ -16,6 +16,7 @@ from attention_book.positions import (
 )
 from attention_book.scoring import padding_mask
 
+
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
 LAYERS = [MultiHeadAttention, RotaryAttention, ALiBiAttention]
 

@@ -11,6 +11,7 @@ from attention_book.scoring import (
     scaled_dot_product_attention,
 )
 
+
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
 
 

@@ -9,20 +9,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.corpus import EOS, BOS, pad
-from attention_book.fast_decoding import IncrementalDecoder, write
-from attention_book.fast_decoding import StaticDecoder
+from attention_book.corpus import BOS, EOS, pad
+from attention_book.fast_decoding import (
+    IncrementalDecoder,
+    StaticDecoder,
+    write,
+)
 from attention_book.fast_decoding.captured import StaticDecodingState
-from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.non_autoregressive import MaskedTransformer, masked_loss
+from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.training import (
     Example,
-    TrainingConfig,
     Trainer,
+    TrainingConfig,
     make_batch,
     translation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
+
 
 N_WORDS = 41
 KINDS: list[dict[str, Any]] = [

@@ -12,11 +12,12 @@ from attention_book.vit import (
     Digits,
     ViT,
     ViTConfig,
-    fit,
     attention_maps,
+    fit,
     resize,
     rollout,
 )
+
 
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 6e-2}
 

@@ -1,0 +1,59 @@
+"""Small models, batches and trainers for the tests: one of each, with changes."""
+
+from typing import Any
+
+import torch
+
+from attention_book.corpus import BOS, EOS
+from attention_book.training import (
+    BatchLoader,
+    Example,
+    Trainer,
+    TrainingConfig,
+)
+from attention_book.transformer import Transformer, TransformerConfig
+
+
+def make_config(**changes: Any) -> TransformerConfig:
+    """Return a small configuration; no two of its sizes are equal."""
+    sizes: dict[str, Any] = {
+        "source_vocab_size": 13,
+        "target_vocab_size": 11,
+        "d_model": 24,
+        "n_heads": 6,
+        "d_ff": 10,
+        "n_layers": 2,
+        "dropout": 0.0,
+    }
+    return TransformerConfig(**sizes | changes)
+
+
+def make_transformer(seed: int = 0, **changes: Any) -> Transformer:
+    """Return a small model in eval mode; the same seed makes the same."""
+    torch.manual_seed(seed)
+    return Transformer(make_config(**changes)).eval()
+
+
+def make_examples(n: int = 20, seed: int = 0) -> list[Example]:
+    """Return pairs of token ids of 1 to 7 tokens, within make_config's sizes."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(vocab_size: int) -> list[int]:
+        length = int(torch.randint(1, 8, (), generator=generator))
+        ids = torch.randint(3, vocab_size, (length,), generator=generator)
+        return [int(i) for i in ids]
+
+    return [(draw(13), [BOS, *draw(11), EOS]) for _ in range(n)]
+
+
+def make_trainer(seed: int = 0, **changes: Any) -> Trainer:
+    """Return a trainer of a small model; changes are those of its config."""
+    options: dict[str, Any] = {
+        "max_steps": 20,
+        "batch_tokens": 30,
+        "warmup_steps": 3,
+        "learning_rate": 1e-2,
+    }
+    config = TrainingConfig(**options | changes)
+    model = make_transformer(seed, dropout=0.1)
+    return Trainer(model, BatchLoader(make_examples(), config), config)
