@@ -65,8 +65,8 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.arg
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.attr
-    scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
-    for scope in scopes:
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for scope in (tree, *classes):
         for statement in scope.body:
             targets = getattr(statement, "targets", [getattr(statement, "target", None)])
             for target in targets:

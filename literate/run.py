@@ -28,7 +28,7 @@ from pytest_markdown_docs import _runners
 from pytest_markdown_docs.definitions import FenceTestDefinition
 
 from literate import freshness
-from literate.blocks import Block, ChapterError
+from literate.blocks import Block, ChapterError, heading
 from literate.chapter import Cell, Chapter, dotted, names, read
 from literate.tangle import tangle, write
 
@@ -301,6 +301,20 @@ def pytest_collect_file(
             wrong.why = str(error)
             return [wrong]
     return collectors
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` find a block by the names that it binds and the heading above it."""
+    path = item.path
+    if path not in SESSIONS or not hasattr(item, "start_line"):
+        return
+    above = ""
+    for block in SESSIONS[path].chapter.blocks:
+        if block.kind == "heading":
+            above = heading(block)[2]
+        elif block.line == item.start_line:
+            bound = names(block.body, path, block.line, imports=False)
+            item.extra_keyword_matches.update([above, *bound])
 
 
 def pytest_sessionfinish() -> None:

@@ -59,7 +59,7 @@ def build(root: Path) -> subprocess.CompletedProcess[str]:
             "docs/chapters/03-by-hand.md",
             "](02-scoring.md#why-scale)",
             "](02-scoring.md#why-not)",
-            "docs/chapters/03-by-hand.md:",
+            "chapters/03-by-hand.md",
         ),
         (
             "docs/chapters/03-by-hand.md",
@@ -81,9 +81,9 @@ def build(root: Path) -> subprocess.CompletedProcess[str]:
         ),
         ("mkdocs.yml", "glossary.md", "nowhere.md", "nowhere.md"),
         (
-            "docs/api/scoring.md",
-            "::: attention_book.scoring",
-            "::: attention_book.nothing",
+            "docs/chapters/03-by-hand.md",
+            "](02-scoring.md#why-scale)",
+            "][attention_book.nothing]",
             "attention_book.nothing",
         ),
     ],
