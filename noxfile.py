@@ -121,7 +121,7 @@ def wheel(session: nox.Session) -> None:
         "attention-book",
     )
     session.install("--constraint", CONSTRAINTS, str(built))
-    example = Path("tests/wheel_example.py").absolute()
+    example = Path("tests/wheel_worker.py").absolute()
     session.chdir(out)  # so that the package is not found in the working tree
     session.run("python", str(example), str(built), str(sdist))
 
