@@ -1,6 +1,7 @@
 """The sessions of the book. `nox -l` lists them; `nox -s NAME -- …` passes more on."""
 
 import hashlib
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -149,6 +150,33 @@ def gpu(session: nox.Session) -> None:
     if "True" not in str(book(session, "-c", check, silent=True)):
         session.skip("no GPU here: 0 GPU tests run")
     book(session, "-m", "pytest", "tests/gpu", *session.posargs)
+
+
+# What tests the toolchain, and needs all that builds the book.
+TOOLCHAIN = ("build", "chapter", "labs", "package", "prose", "run", "tangle")
+
+
+@nox.session(venv_backend="virtualenv", reuse_venv=True)
+def oldest(session: nox.Session) -> None:
+    """Test the package with the oldest PyTorch that pyproject.toml allows."""
+    found = re.search(r'"torch>=([\d.]+)"', Path("pyproject.toml").read_text())
+    assert found
+    pins = Path(CONSTRAINTS).read_text().splitlines()
+    others = Path(session.create_tmp()) / "constraints.txt"
+    kept = [pin for pin in pins if not re.match(r"torch|triton|nvidia", pin)]
+    others.write_text("\n".join(kept))
+    session.install(
+        "--constraint",
+        str(others),
+        f"torch=={found[1]}",
+        "--editable",
+        ".[corpus,vision]",
+        *("beartype", "einops", "mdit-py-plugins", "numpy", "pytest"),
+        *("pytest-markdown-docs", "scikit-learn", "transformers"),
+    )
+    skipped = [f"--ignore=tests/test_{name}.py" for name in TOOLCHAIN]
+    skipped += ["--ignore=tests/test_weave.py", "--ignore=tests/browser"]
+    session.run("python", "-m", "pytest", "-q", *skipped, "tests")
 
 
 @nox.session

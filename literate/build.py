@@ -18,7 +18,6 @@ from literate.chapter import ROOT, read_all, untested
 from literate.tangle import differences
 from literate.weave import write_trees
 
-
 SITE = ROOT / "site"
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 
@@ -80,13 +79,7 @@ def serve(port: int) -> None:
     rebuild()
     server = LiveReloadServer(rebuild, "127.0.0.1", port, str(SITE))
     server.error_handler = lambda code: (SITE / "404.html").read_bytes()
-    for path in (
-        "docs",
-        "literate",
-        "attention_book",
-        "mkdocs.yml",
-        "mkdocs.en.yml",
-    ):
+    for path in ("docs", "literate", "attention_book", "mkdocs.yml", "mkdocs.en.yml"):
         server.watch(str(ROOT / path))
     print(f"Read the book at {url}zh/ or {url}en/ (Ctrl-C ends)")
     try:
@@ -103,11 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build or serve the book.")
     parser.add_argument("--serve", action="store_true", help="serve with live reload")
     parser.add_argument("--port", type=int, default=8000, help="where to serve (8000)")
-    parser.add_argument(
-        "--url",
-        default="http://127.0.0.1:8000/",
-        help="where the site will stand",
-    )
+    parser.add_argument("--url", default="http://127.0.0.1:8000/", help="where the site will stand")
     asked = parser.parse_args()
     try:
         serve(asked.port) if asked.serve else build(asked.url)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
 
-
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = Path("docs/chapters")
 PACKAGE = "attention_book"
@@ -117,8 +116,7 @@ class Chapter:
             found.setdefault(block.title, []).append(block)
         if self.module in found and len(found) > 1:
             raise self.error(
-                found[self.module][0],
-                f"{self.module} and a folder of that name; keep one of them",
+                found[self.module][0], f"{self.module} and a folder of that name; keep one of them"
             )
         return found
 
@@ -143,8 +141,7 @@ class Chapter:
             if path not in drawn:
                 name = Path(path).stem
                 raise self.error(
-                    block,
-                    f'no block draws {path}; draw it in a cell with plt.figure("{name}")',
+                    block, f'no block draws {path}; draw it in a cell with plt.figure("{name}")'
                 )
         for path, block in drawn.items():
             if path not in shown:

@@ -32,7 +32,6 @@ from literate.blocks import Block, ChapterError, heading
 from literate.chapter import Cell, Chapter, dotted, names, read
 from literate.tangle import tangle, write
 
-
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
@@ -114,8 +113,7 @@ class Session:
                 raise result
             if result and not isinstance(result, DiffersError):
                 raise self.chapter.error(
-                    cell.code,
-                    f"this block failed, so the one on line {line} did not run",
+                    cell.code, f"this block failed, so the one on line {line} did not run"
                 )
             if at == line:
                 break
@@ -238,11 +236,7 @@ class ChapterRunner(_runners.DefaultRunner):
     """Stands in for the plugin's own runner."""
 
     def runtest(
-        self,
-        test: FenceTestDefinition,
-        args: dict[str, Any],
-        *,
-        asyncio_runner: object = None,
+        self, test: FenceTestDefinition, args: dict[str, Any], *, asyncio_runner: object = None
     ) -> None:
         del args, asyncio_runner
         session(Path(test.source_path)).run_to(test.start_line, updating)
@@ -267,9 +261,7 @@ class ChapterRunner(_runners.DefaultRunner):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-outputs",
-        action="store_true",
-        help="rewrite the output blocks of the chapters",
+        "--update-outputs", action="store_true", help="rewrite the output blocks of the chapters"
     )
 
 
