@@ -1,4 +1,4 @@
-# Made from docs/chapters/30-checks.md (f09079388c58). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (4ccd5a886e8f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from torch import Tensor
 
@@ -9,6 +9,8 @@ __all__ = [
     "check_inputs",
     "check_lengths",
     "check_mask",
+    "check_rate",
+    "check_size",
     "check_vectors",
     "check_width",
     "is_readable",
@@ -28,7 +30,8 @@ def check_inputs(
                 f"{name} must be a floating-point tensor (..., length, width "
                 f">= 1), got {x.dtype} of shape {tuple(x.shape)}"
             )
-    if not query.dtype == key.dtype == value.dtype:
+    same = query.dtype == key.dtype == value.dtype
+    if not same and not torch.is_autocast_enabled(query.device.type):
         raise ValueError(
             "query, key and value must have one dtype, got "
             f"{query.dtype}, {key.dtype} and {value.dtype}"
@@ -57,32 +60,13 @@ def check_width(name: str, x: Tensor, width: int) -> None:
         )
 
 
-def is_readable(x: Tensor) -> bool:
-    """Whether values may be looked at: on the CPU, and not while compiling.
-
-    A GPU would have to be waited for, and a compiler sees no values.
-    """
-    return x.is_cpu and not torch.compiler.is_compiling()
-
-
-def check_lengths(
-    name: str, lengths: Tensor, max_length: int, min_length: int = 1
-) -> None:
-    """Raise ValueError unless lengths are whole numbers in that range.
-
-    The range is checked where lengths are readable, as is_readable says.
-    """
-    if lengths.ndim != 1 or lengths.is_floating_point():
+def check_vectors(x: Tensor, width: int) -> None:
+    """Raise ValueError unless x holds vectors of that width."""
+    check_width("x", x, width)
+    if x.ndim < 2 or not x.is_floating_point():
         raise ValueError(
-            f"{name} must be whole numbers (batch,), got {lengths.dtype} of "
-            f"shape {tuple(lengths.shape)}"
-        )
-    if not is_readable(lengths) or not len(lengths):
-        return
-    if lengths.min() < min_length or lengths.max() > max_length:
-        raise ValueError(
-            f"{name} must be from {min_length} to {max_length}, "
-            f"got {lengths.tolist()}"
+            f"x must be a floating-point tensor (..., length, {width}), "
+            f"got {x.dtype} of shape {tuple(x.shape)}"
         )
 
 
@@ -100,8 +84,27 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
         )
 
 
+def check_size(name: str, size: int, min_size: int = 1) -> None:
+    """Raise ValueError unless the size is at least min_size."""
+    if size < min_size:
+        raise ValueError(f"{name} must be at least {min_size}, got {size}")
+
+
+def check_rate(name: str, rate: float) -> None:
+    """Raise ValueError unless this is a dropout rate."""
+    if not 0 <= rate < 1:
+        raise ValueError(f"{name} must be in [0, 1), got {rate}")
+
+
+def check_even(name: str, width: int) -> None:
+    """Raise ValueError unless the width is a whole number of pairs."""
+    if width < 2 or width % 2:
+        raise ValueError(f"{name} must be even and positive, got {width}")
+
+
 def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
     """Raise ValueError unless the heads divide the width, and one another."""
+    check_size("d_model", d_model)
     if n_heads < 1 or d_model % n_heads:
         raise ValueError(
             f"n_heads must divide d_model = {d_model}, got {n_heads}"
@@ -112,17 +115,36 @@ def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
         )
 
 
-def check_even(name: str, width: int) -> None:
-    """Raise ValueError unless the width is a whole number of pairs."""
-    if width < 2 or width % 2:
-        raise ValueError(f"{name} must be even and positive, got {width}")
+def is_readable(x: Tensor | float) -> bool:
+    """Whether the value of x may be looked at.
+
+    Plain numbers always, tensors on the CPU and not while compiling: a GPU
+    would have to be waited for, and a compiler sees no values.
+    """
+    if not isinstance(x, Tensor):
+        return True
+    return x.is_cpu and not torch.compiler.is_compiling()
 
 
-def check_vectors(x: Tensor, width: int) -> None:
-    """Raise ValueError unless x holds vectors of that width."""
-    check_width("x", x, width)
-    if x.ndim < 2 or not x.is_floating_point():
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def check_lengths(
+    name: str, lengths: Tensor, max_length: int, min_length: int = 1
+) -> None:
+    """Raise ValueError unless lengths are whole numbers in that range.
+
+    The range is checked where lengths are readable, as is_readable says.
+    """
+    if lengths.ndim != 1 or lengths.dtype not in _WHOLE:
         raise ValueError(
-            f"x must be a floating-point tensor (..., length, {width}), "
-            f"got {x.dtype} of shape {tuple(x.shape)}"
+            f"{name} must be whole numbers (batch,), got {lengths.dtype} of "
+            f"shape {tuple(lengths.shape)}"
+        )
+    if not is_readable(lengths) or not len(lengths):
+        return
+    if lengths.min() < min_length or lengths.max() > max_length:
+        raise ValueError(
+            f"{name} must be from {min_length} to {max_length}, "
+            f"got {lengths.tolist()}"
         )
