@@ -1,9 +1,17 @@
-# Made from docs/chapters/01-pooling.md (8429fdc14aa1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/01-pooling.md (58046d50aa29). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.checks import check_inputs, check_width
+from attention_book.checks import (
+    check_inputs,
+    check_size,
+    check_width,
+    is_readable,
+)
+
+
+__all__ = ["GaussianPooling", "gaussian_pooling"]
 
 
 def gaussian_pooling(
@@ -14,40 +22,57 @@ def gaussian_pooling(
 ) -> tuple[
     Float[Tensor, "*batch queries d_v"], Float[Tensor, "*batch queries keys"]
 ]:
-    """Nadaraya–Watson regression: nearby values, averaged.
+    """Nadaraya–Watson regression: values averaged with Gaussian weights.
 
-    The scores are -‖q - k‖²/2h², so that the weights are Gaussian kernels,
-    normalised.
+    The weights are softmax(-‖q - k‖²/2h²).
 
     Args:
         query: Where a value is wanted.
-        key: Where values are known.
+        key: Where values are known; at least one.
         value: The known values, one row for each key.
-        bandwidth: How near is near, in the unit of query and key.
+        bandwidth: Bandwidth h, in the unit of query and key; positive, which
+            is checked unless it lies on a GPU, as that would have to wait.
 
     Returns:
         The averages, one row for each query, and the weights.
 
     Raises:
-        ValueError: Shapes that do not fit, a bandwidth that is not positive.
+        ValueError: Shapes or dtypes that do not fit, no keys, a bandwidth
+            that is not positive.
 
     Source: Nadaraya (1964); Watson (1964).
     """
     check_inputs(query, key, value)
     check_width("key", key, query.shape[-1])
-    if not bandwidth > 0:
+    check_size("number of keys", key.shape[-2])
+    if is_readable(bandwidth) and not bandwidth > 0:
         raise ValueError(f"bandwidth must be positive, got {bandwidth}")
-    offset = query.unsqueeze(-2) - key.unsqueeze(-3)  # (.., queries, keys, d)
-    scores = -(offset / bandwidth).square().sum(dim=-1) / 2
+    offset = (query.unsqueeze(-2) - key.unsqueeze(-3)) / bandwidth
+    scores = -_beyond_nearest(offset) / 2  # (*batch, queries, keys)
     weights = scores.softmax(dim=-1)
     return weights @ value, weights
+
+
+def _beyond_nearest(
+    offset: Float[Tensor, "*batch keys d"],
+) -> Float[Tensor, "*batch keys"]:
+    """Squared lengths of the offsets, less the least of them.
+
+    Where even the least would overflow, lengths are squared in a larger unit.
+    """
+    largest = torch.finfo(offset.dtype).max
+    nearest = offset.detach().abs().amax(dim=-1).amin(dim=-1)
+    unit = nearest.clamp(1, largest**0.5)[..., None]
+    squares = (offset / unit[..., None]).square().sum(dim=-1)
+    squares = squares.clamp(max=largest)
+    return (squares - squares.amin(dim=-1, keepdim=True)) * unit.square()
 
 
 class GaussianPooling(nn.Module):
     """Nadaraya–Watson regression with a learnt bandwidth.
 
     Args:
-        bandwidth: Where to begin; positive.
+        bandwidth: Initial bandwidth; positive.
 
     Raises:
         ValueError: The bandwidth is not positive.

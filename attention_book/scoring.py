@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (2cf33cda0303). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/02-scoring.md (31b890782304). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -10,6 +10,8 @@ from attention_book.checks import (
     check_inputs,
     check_lengths,
     check_mask,
+    check_rate,
+    check_size,
     check_width,
 )
 
@@ -31,10 +33,10 @@ def causal_mask(
     *,
     device: torch.device | str | None = None,
 ) -> Bool[Tensor, "queries keys"]:
-    """Let each query see the keys up to its own position.
+    """Let each query attend to the keys up to its own position.
 
     The last query stands at the last key, so that with more keys than
-    queries the first keys are a past that every query sees.
+    queries the first keys are a past that every query may attend to.
 
     Args:
         n_queries: Number of queries.
@@ -44,9 +46,14 @@ def causal_mask(
     Returns:
         A boolean mask, True = may attend.
 
+    Raises:
+        ValueError: A negative number.
+
     Source: Vaswani et al. (2017), §3.2.3, "masking out".
     """
     n_keys = n_queries if n_keys is None else n_keys
+    check_size("n_queries", n_queries, min_size=0)
+    check_size("n_keys", n_keys, min_size=0)
     everything = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
     return everything.tril(n_keys - n_queries)
 
@@ -54,10 +61,10 @@ def causal_mask(
 def padding_mask(
     lengths: Int[Tensor, " batch"], n_keys: int
 ) -> Bool[Tensor, "batch 1 1 {n_keys}"]:
-    """Let every query see the first lengths[b] keys of sentence b.
+    """Let every query attend to the first lengths[b] keys of sequence b.
 
     Args:
-        lengths: How many tokens of each sentence are real.
+        lengths: How many tokens of each sequence are real.
         n_keys: Number of keys, padding included.
 
     Returns:
@@ -67,7 +74,8 @@ def padding_mask(
 
     Raises:
         ValueError: A length is no whole number from 0 to n_keys. On a GPU
-            the range is not checked, because reading it would have to wait.
+            the range is not checked, because reading it would have to wait;
+            there a length beyond n_keys is taken for n_keys.
     """
     check_lengths("lengths", lengths, n_keys, min_length=0)
     positions = torch.arange(n_keys, device=lengths.device)
@@ -78,16 +86,16 @@ def masked_softmax(
     scores: Float[Tensor, "*batch queries keys"],
     mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "*batch queries keys"]:
-    """Turn each row of scores into weights over the keys that may be seen.
+    """Turn each row of scores into weights over the keys not masked.
 
     Args:
         scores: Finite numbers, well above the lowest of their dtype.
         mask: True = may attend; broadcasts to the shape of scores. None
-            hides nothing.
+            masks nothing.
 
     Returns:
-        Weights of the same shape. Each row sums to 1, and hidden keys weigh
-        exactly 0. A row whose every key is hidden is all zeros.
+        Weights of the same shape. Each row sums to 1, and masked keys weigh
+        exactly 0. A row whose every key is masked is all zeros.
 
     Raises:
         ValueError: The mask is not boolean or does not broadcast.
@@ -107,25 +115,7 @@ def _attend(
 ) -> tuple[
     Float[Tensor, "*batch queries d_v"], Float[Tensor, "*batch queries keys"]
 ]:
-    """Normalise scores into weights and sum the values: A = softmax(S), AV.
-
-    Args:
-        scores: What each query gives each key.
-        value: One row for each key.
-        mask: True = may attend; broadcasts to the shape of scores.
-
-    Returns:
-        The output, one row for each query, and the weights.
-
-    Raises:
-        ValueError: Scores and values that do not fit, a mask that is not
-            boolean.
-    """
-    if (*scores.shape[:-2], scores.shape[-1]) != value.shape[:-1]:
-        raise ValueError(
-            "scores (..., queries, keys) and value (..., keys, width) must "
-            f"agree, got {tuple(scores.shape)} and {tuple(value.shape)}"
-        )
+    """Return softmax(S)V and the weights softmax(S), under the mask."""
     weights = masked_softmax(scores, mask)
     return weights @ value, weights
 
@@ -141,16 +131,17 @@ def dot_product_attention(
     """Attention scored by the dot product: softmax(QKᵀ)V.
 
     Args:
-        query: What is looked for.
-        key: What is offered, of the same width as query.
-        value: What is given, one row for each key.
+        query: Queries Q.
+        key: Keys K, as wide as the queries.
+        value: Values V, one row for each key.
         mask: True = may attend; broadcasts to (*batch, queries, keys).
 
     Returns:
         The output, one row for each query, and the weights.
 
     Raises:
-        ValueError: Shapes that do not fit, or a mask that is not boolean.
+        ValueError: Shapes or dtypes that do not fit, or a mask that is not
+            boolean.
 
     Source: Luong et al. (2015), §3.1, the score called "dot".
     """
@@ -167,11 +158,17 @@ class AdditiveAttention(nn.Module):
         d_key: Width of the keys.
         d_attn: Width d_a of the hidden layer.
 
+    Raises:
+        ValueError: A width below 1.
+
     Source: Bahdanau et al. (2015), appendix A.1.2, with a bias b added.
     """
 
     def __init__(self, *, d_query: int, d_key: int, d_attn: int) -> None:
         super().__init__()
+        check_size("d_query", d_query)
+        check_size("d_key", d_key)
+        check_size("d_attn", d_attn)
         self.q_proj = nn.Linear(d_query, d_attn, bias=False)
         self.k_proj = nn.Linear(d_key, d_attn)
         self.score = nn.Linear(d_attn, 1, bias=False)
@@ -189,8 +186,8 @@ class AdditiveAttention(nn.Module):
         """Return the output, one row for each query, and the weights.
 
         Raises:
-            ValueError: Widths or shapes that do not fit, a mask that is not
-                boolean.
+            ValueError: Shapes or dtypes that do not fit, or a mask that is
+                not boolean.
         """
         check_inputs(query, key, value)
         check_width("query", query, self.q_proj.in_features)
@@ -212,19 +209,21 @@ def scaled_dot_product_attention(
     """Scaled dot-product attention, step by step: softmax(QKᵀ/√d_k)V.
 
     Args:
-        query: What is looked for.
-        key: What is offered, of the same width as query.
-        value: What is given, one row for each key.
+        query: Queries Q.
+        key: Keys K, as wide as the queries.
+        value: Values V, one row for each key.
         mask: True = may attend; broadcasts to (*batch, queries, keys).
 
     Returns:
         The output, one row for each query, and the weights.
 
     Raises:
-        ValueError: Shapes that do not fit, or a mask that is not boolean.
+        ValueError: Shapes or dtypes that do not fit, or a mask that is not
+            boolean.
 
     Source: Vaswani et al. (2017), §3.2.1, eq. 1.
     """
+    check_inputs(query, key, value)
     scale = 1 / math.sqrt(query.shape[-1])
     return dot_product_attention(query * scale, key, value, mask)
 
@@ -232,10 +231,10 @@ def scaled_dot_product_attention(
 def _join_causal(
     mask: Tensor | None, query: Tensor, key: Tensor
 ) -> tuple[Tensor | None, bool]:
-    """Join a mask with causality, as one mask or as a flag where it will do.
+    """Join a mask with the causal one; return a mask and PyTorch's is_causal.
 
-    The flag does with as many queries as keys and no mask besides. A single
-    query stands at the last key and sees everything: nothing to hide.
+    is_causal will do for as many queries as keys and no mask besides. A single
+    query stands at the last key and may attend to all: nothing to mask.
     """
     queries = query.shape[-2]
     keys = key.shape[-2]
@@ -262,25 +261,27 @@ def fused_attention(
     PyTorch fuses it where d_v = d_k, with up to two batch axes.
 
     Args:
-        query: What is looked for.
-        key: What is offered.
-        value: What is given, one row for each key.
+        query: Queries Q.
+        key: Keys K, as wide as the queries.
+        value: Values V, one row for each key.
         mask: True = may attend; broadcasts to (*batch, queries, keys).
-        is_causal: Hide the future too, as causal_mask does.
+        is_causal: Mask the future too, as causal_mask does.
         dropout: Dropout rate of the weights; not fused on the CPU.
-        enable_gqa: Whether there may be fewer heads of keys than of queries:
-            each then serves as many, one after another.
+        enable_gqa: Grouped-query attention: let there be fewer heads of keys
+            than of queries, each for as many heads of queries in a row.
 
     Returns:
         The output, one row for each query.
 
     Raises:
-        ValueError: Shapes that do not fit, or a mask that is not boolean.
+        ValueError: Shapes or dtypes that do not fit, a mask that is not
+            boolean, a rate outside [0, 1).
 
     Source: Dao et al. (2022), §3.1, algorithm 1.
     """
     check_inputs(query, key, value, enable_gqa=enable_gqa)
     check_width("key", key, query.shape[-1])
+    check_rate("dropout", dropout)
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
         mask = mask if mask.ndim > 1 else mask.expand(1, key.shape[-2])
