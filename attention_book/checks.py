@@ -1,4 +1,4 @@
-# Made from docs/chapters/30-checks.md (4ccd5a886e8f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (ba36d12202c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from torch import Tensor
 
@@ -115,7 +115,7 @@ def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
         )
 
 
-def is_readable(x: Tensor | float) -> bool:
+def is_readable(x: Tensor | int | float) -> bool:
     """Whether the value of x may be looked at.
 
     Plain numbers always, tensors on the CPU and not while compiling: a GPU

@@ -59,6 +59,42 @@ def test_a_tiny_bandwidth_takes_the_nearest_and_never_divides_by_zero() -> (
     torch.testing.assert_close(weights.sum(dim=-1), torch.ones(QUERIES))
 
 
+@pytest.mark.parametrize(
+    ("scale", "bandwidth"), [(1.0, 1e-20), (1.0, 1e-30), (1e25, 1.0)]
+)
+def test_where_every_square_overflows_the_nearest_key_is_found(
+    scale: float, bandwidth: float
+) -> None:
+    query, key, value = inputs()
+    nearest = torch.cdist(query, key).argmin(dim=-1)
+    query = (scale * query).requires_grad_()
+    output, weights = gaussian_pooling(query, scale * key, value, bandwidth)
+    torch.testing.assert_close(output, value[nearest])
+    torch.testing.assert_close(weights.sum(dim=-1), torch.ones(QUERIES))
+    output.sum().backward()
+    assert query.grad is not None
+    assert query.grad.isfinite().all()
+
+
+def test_half_precision_reaches_as_far() -> None:
+    far = torch.tensor([[1000.0]]).half()
+    known = torch.tensor([[0.0], [300.0], [301.0]]).half()
+    output, weights = gaussian_pooling(far, known, known)
+    assert output.item() == 301
+    assert weights.tolist() == [[0, 0, 1]]
+
+
+def test_the_gradients_are_those_of_the_formula() -> None:
+    query, key, value = (x.double().requires_grad_() for x in inputs())
+    h = torch.tensor(0.7, dtype=torch.double, requires_grad=True)
+
+    def output(*parts: torch.Tensor) -> torch.Tensor:
+        return gaussian_pooling(*parts)[0]
+
+    assert torch.autograd.gradcheck(output, (query, key, value, h))
+    assert torch.autograd.gradgradcheck(output, (query, query, value[:5], h))
+
+
 def test_the_bandwidth_is_learnt_and_stays_positive() -> None:
     query, key, value = inputs()
     pooling = GaussianPooling(0.5)
@@ -81,6 +117,26 @@ def test_a_bandwidth_that_is_not_positive_is_named(bandwidth: float) -> None:
         GaussianPooling(bandwidth)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_a_bandwidth_is_read_on_the_cpu_alone() -> None:
+    zero = torch.tensor(0.0)
+    with pytest.raises(ValueError, match=r"must be positive, got 0\.0"):
+        gaussian_pooling(*inputs(), zero)
+    elsewhere = [x.to("meta") for x in (*inputs(), zero)]
+    output, weights = gaussian_pooling(*elsewhere)
+    assert output.shape == (QUERIES, D_V)
+    assert weights.shape == (QUERIES, KEYS)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_learnt_bandwidth_compiles_into_one_graph() -> None:
+    torch.compiler.reset()
+    pooling = GaussianPooling(0.5)
+    compiled = torch.compile(pooling, backend="eager", fullgraph=True)
+    for a, b in zip(compiled(*inputs()), pooling(*inputs()), strict=True):
+        torch.testing.assert_close(a, b)
+
+
 def test_an_infinite_bandwidth_is_the_mean() -> None:
     query, key, value = inputs()
     output, _ = gaussian_pooling(query, key, value, math.inf)
@@ -94,6 +150,8 @@ def test_an_infinite_bandwidth_is_the_mean() -> None:
         (((5, 2), (7, 2), (6, 3)), "key and value must agree in all but"),
         (((5, 2), (7, 3), (7, 3)), r"key must be 2 wide, got shape .*3\)"),
         (((4, 5, 2), (7, 2), (7, 3)), "must agree in batch and heads, got"),
+        (((5, 2), (0, 2), (0, 3)), "number of keys must be at least 1, got"),
+        (((5, 0), (7, 0), (7, 3)), r"query must be .* width >= 1\), got"),
     ],
 )
 def test_shapes_that_do_not_fit_are_named(

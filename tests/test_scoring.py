@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -12,10 +13,10 @@ import torch.nn.functional as F
 from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_book.scoring import (
     AdditiveAttention,
-    attend,
     causal_mask,
     dot_product_attention,
     fused_attention,
@@ -251,22 +252,18 @@ def test_additive_attention_is_the_formula() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts KiB")
-@pytest.mark.parametrize(
-    "shape", [(1, 1, 8192, 64), (8192, 64), (1, 8192, 64)]
-)
-def test_fused_attention_holds_no_matrix_of_scores(
-    shape: tuple[int, ...],
-) -> None:
+def test_fused_attention_holds_no_matrix_of_scores() -> None:
     """Ask the operating system how much a process of its own grew."""
-    program = f"""
+    program = """
 import resource, torch
-from attention_book import fused_attention
+from attention_book.scoring import fused_attention
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 small = torch.randn(1, 1, 64, 64)
 fused_attention(small, small, small, is_causal=True)
-x = torch.randn({shape})
 before = peak()
-fused_attention(x, x, x, is_causal=True)
+for shape in (1, 1, 8192, 64), (8192, 64), (1, 8192, 64):
+    x = torch.randn(shape)
+    fused_attention(x, x, x, is_causal=True)
 print(peak() - before)
 """
     result = subprocess.run(
@@ -321,6 +318,14 @@ def test_causal_mask_is_pytorchs_upside_down() -> None:
             r"key must be 10 wide, got shape .*11\)",
         ),
         (
+            lambda q, k, v, m: (q, k.double(), v, m),
+            "must have one dtype, got torch.float32, torch.float64 and .*32$",
+        ),
+        (
+            lambda q, k, v, m: (q[..., :0], k[..., :0], v, m),
+            r"query must be .* width >= 1\), got .* of shape \(2, 3, 5, 0\)",
+        ),
+        (
             lambda q, k, v, m: (q, k, v, m.float()),
             "mask must be boolean, True = may attend, got torch.float32",
         ),
@@ -345,9 +350,53 @@ def test_bad_input_is_named(
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_attend_names_scores_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match=r"got \(2, 3, 4\) and \(4, 2\)"):
-        attend(torch.randn(2, 3, 4), torch.randn(4, 2))
+@pytest.mark.parametrize(
+    ("lengths", "says"),
+    [
+        ([9, 1], r"lengths must be from 0 to 4, got \[9, 1\]"),
+        ([3, -1], r"lengths must be from 0 to 4, got \[3, -1\]"),
+        ([1.5, 2.0], "lengths must be whole numbers .* got torch.float32"),
+        ([True, False], "lengths must be whole numbers .* got torch.bool"),
+        ([[3, 1]], r"lengths must be whole numbers .* of shape \(1, 2\)"),
+    ],
+)
+def test_lengths_that_are_none_are_named(
+    lengths: list[object], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        padding_mask(torch.tensor(lengths), 4)
+
+
+def test_lengths_may_be_anything_from_none_to_all() -> None:
+    found = padding_mask(torch.tensor([0, 1, 4]), 4)[:, 0, 0]
+    assert found.sum(dim=-1).tolist() == [0, 1, 4]
+    assert padding_mask(torch.tensor([], dtype=torch.long), 4).shape[0] == 0
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_sizes_and_rates_that_are_none_are_named() -> None:
+    with pytest.raises(ValueError, match="n_queries must be at least 0, got"):
+        causal_mask(-1)
+    with pytest.raises(ValueError, match="n_keys must be at least 0, got -2"):
+        causal_mask(3, -2)
+    assert causal_mask(0, 3).shape == (0, 3)
+    for name in ("d_query", "d_key", "d_attn"):
+        sizes = {"d_query": 3, "d_key": 5, "d_attn": 7, name: 0}
+        with pytest.raises(ValueError, match=f"{name} must be at least 1"):
+            AdditiveAttention(**sizes)
+    query, key, value = inputs()
+    for rate in (-0.1, 1.0):
+        with pytest.raises(ValueError, match=r"dropout must be in \[0, 1\)"):
+            fused_attention(query, key, value, dropout=rate)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_autocast_may_mix_dtypes() -> None:
+    query, key, value = (x.detach() for x in inputs())
+    with torch.autocast("cpu", torch.bfloat16):
+        output = fused_attention(query, key.bfloat16(), value)
+    expected = fused_attention(query, key, value)
+    torch.testing.assert_close(output.float(), expected, atol=3e-2, rtol=0)
 
 
 @pytest.mark.parametrize("axes", [0, 1, 2, 3])
@@ -377,31 +426,50 @@ def test_additive_attention_names_bad_widths() -> None:
         additive(q, q, q)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_additive_attention_does_not_broadcast_batches() -> None:
+    additive = AdditiveAttention(d_query=3, d_key=5, d_attn=7)
+    q = torch.randn(1, 2, 3)
+    k = torch.randn(4, 6, 5)
+    with pytest.raises(ValueError, match="query and key must agree in batch"):
+        additive(q, k, k)
+
+
 def test_shapes_are_checked_in_the_tests() -> None:
     query, key, value = inputs()
     with pytest.raises(TypeCheckError):
         dot_product_attention(query, key[..., 1:], value)
 
 
+class Masks(TorchDispatchMode):
+    """Count the boolean tensors that are made inside `with`."""
+
+    n = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        made = result if isinstance(result, tuple) else (result,)
+        self.n += sum(getattr(x, "dtype", None) == torch.bool for x in made)
+        return result
+
+
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("queries", "is_causal"), [(1, False), (KEYS, True), (QUERIES, None)]
+    ("queries", "needed"), [(1, False), (KEYS, False), (QUERIES, True)]
 )
 def test_no_mask_is_built_where_none_is_needed(
-    monkeypatch: pytest.MonkeyPatch, queries: int, is_causal: bool | None
+    queries: int, needed: bool
 ) -> None:
-    seen: dict[str, object] = {}
-
-    def spy(*args: object, **options: object) -> object:
-        seen.update(
-            zip(("attn_mask", "dropout", "is_causal"), args[3:], strict=False)
-        )
-        return args[0]
-
-    monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
     x = torch.randn(BATCH, HEADS, KEYS, D_K)
-    fused_attention(x[:, :, :queries], x, x, is_causal=True)
-    assert (seen["attn_mask"] is None) == (is_causal is not None)
-    assert seen["is_causal"] == bool(is_causal)
+    query = x[:, :, KEYS - queries :]
+    with Masks() as masks:
+        found = fused_attention(query, x, x, is_causal=True)
+    assert (masks.n > 0) == needed
+    causal = causal_mask(queries, KEYS)
+    expected, _ = scaled_dot_product_attention(query, x, x, causal)
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("kind", MASKS)
@@ -415,7 +483,7 @@ def test_one_head_of_keys_may_serve_several_of_queries(
     mask = some_mask(kind)
     if mask is not None and mask.ndim == 4:
         mask = mask[:, :1]
-    output = fused_attention(q, k, v, mask)
+    output = fused_attention(q, k, v, mask, enable_gqa=True)
     for head in range(6):
         theirs = head * groups // 6
         expected, _ = scaled_dot_product_attention(
@@ -433,7 +501,17 @@ def test_heads_that_can_not_be_grouped_are_named(heads: int) -> None:
     q = torch.zeros(BATCH, 6, 5, 3)
     k = torch.zeros(BATCH, heads, 5, 3)
     with pytest.raises(ValueError, match="query and key must agree in batch"):
+        fused_attention(q, k, k, enable_gqa=True)
+
+
+@pytest.mark.parametrize("shape", [(BATCH, 2), (2,)])
+@pytest.mark.usefixtures("unchecked")
+def test_heads_are_not_grouped_unasked(shape: tuple[int, ...]) -> None:
+    q = torch.zeros(*shape[:-1], 6, 5, 3)
+    k = torch.zeros(*shape, 5, 3)
+    with pytest.raises(ValueError, match="query and key must agree in batch"):
         fused_attention(q, k, k)
+    assert fused_attention(q, k, k, enable_gqa=True).shape == q.shape
 
 
 def test_dropout_drops_weights_and_keeps_their_mean() -> None:

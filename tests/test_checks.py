@@ -1,0 +1,215 @@
+"""attention_book.checks: what is refused, in which words, and what is not read."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from attention_book.checks import (
+    check_even,
+    check_heads,
+    check_inputs,
+    check_lengths,
+    check_mask,
+    check_rate,
+    check_size,
+    check_vectors,
+    check_width,
+    is_readable,
+)
+
+
+def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.zeros(shape, dtype=dtype)
+
+
+def test_a_value_may_be_read_on_the_cpu_and_not_while_compiling() -> None:
+    assert is_readable(3)
+    assert is_readable(0.5)
+    assert is_readable(torch.tensor(3))
+    assert not is_readable(torch.tensor(3, device="meta"))
+
+    def readable(x: Tensor) -> Tensor:
+        return x + int(is_readable(x)) + 10 * int(is_readable(3))
+
+    torch.compiler.reset()
+    compiled = torch.compile(readable, backend="eager", fullgraph=True)
+    assert readable(torch.tensor(100)) == 111
+    assert compiled(torch.tensor(100)) == 110
+
+
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        (((5,), (7, 3), (7, 2)), r"^query must be .* of shape \(5,\)"),
+        (((5, 3), (7, 0), (7, 2)), r"^key must be .* of shape \(7, 0\)"),
+        (((5, 3), (7, 3), (7, 0)), r"^value must be .* of shape \(7, 0\)"),
+        (((5, 3), (7, 3), (6, 2)), r"key \(7, 3\) and value \(6, 2\)"),
+        (((2, 5, 3), (7, 3), (7, 2)), r"query \(2, 5, 3\) and key \(7, 3\)"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_named(
+    shapes: tuple[tuple[int, ...], ...], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        check_inputs(*(zeros(*shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("dtype", "says"),
+    [
+        (torch.long, "must be a floating-point tensor .* got torch.int64"),
+        (torch.double, "must have one dtype, got .*torch.float64"),
+    ],
+)
+def test_dtypes_that_do_not_fit_are_named(
+    position: int, dtype: torch.dtype, says: str
+) -> None:
+    parts = [zeros(5, 3), zeros(7, 3), zeros(7, 2)]
+    check_inputs(*parts)
+    parts[position] = parts[position].to(dtype)
+    with pytest.raises(ValueError, match=says):
+        check_inputs(*parts)
+
+
+def test_autocast_brings_dtypes_together() -> None:
+    parts = zeros(5, 3), zeros(7, 3, dtype=torch.bfloat16), zeros(7, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        check_inputs(*parts)
+    with pytest.raises(ValueError, match="must have one dtype"):
+        check_inputs(*parts)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "fits"),
+    [
+        ((2, 6, 5, 3), (2, 2, 7, 3), True),
+        ((6, 5, 3), (3, 7, 3), True),
+        ((5, 3), (7, 3), True),
+        ((2, 6, 5, 3), (2, 4, 7, 3), False),
+        ((2, 6, 5, 3), (1, 2, 7, 3), False),
+        ((2, 6, 5, 3), (2, 12, 7, 3), False),
+        ((2, 6, 5, 3), (6, 7, 3), False),
+        ((2, 0, 5, 3), (2, 0, 7, 3), True),
+        ((2, 6, 5, 3), (2, 0, 7, 3), False),
+    ],
+)
+def test_heads_are_grouped_within_a_sequence(
+    query: tuple[int, ...], key: tuple[int, ...], fits: bool
+) -> None:
+    parts = zeros(*query), zeros(*key), zeros(*key)
+    if fits:
+        check_inputs(*parts, enable_gqa=True)
+        return
+    with pytest.raises(ValueError, match="must agree in batch and heads"):
+        check_inputs(*parts, enable_gqa=True)
+
+
+@pytest.mark.parametrize(
+    ("mask", "fits"),
+    [
+        ((5, 7), True),
+        ((2, 1, 1, 7), True),
+        ((1,), True),
+        ((), True),
+        ((2, 3, 5, 7), True),
+        ((5, 1), True),
+        ((7, 5), False),
+        ((3, 1, 5, 7), False),
+        ((1, 2, 3, 5, 7), False),
+        ((2, 1, 7), False),
+    ],
+)
+def test_a_mask_broadcasts_to_the_scores(
+    mask: tuple[int, ...], fits: bool
+) -> None:
+    wanted = (2, 3, 5, 7)
+    boolean = zeros(*mask, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"boolean, .* got torch.uint8"):
+        check_mask(boolean.byte(), wanted)
+    if fits:
+        check_mask(boolean, wanted)
+        assert boolean.expand(wanted).shape == wanted
+        return
+    with pytest.raises(ValueError, match=r"broadcast to .* \(2, 3, 5, 7\)"):
+        check_mask(boolean, wanted)
+
+
+@pytest.mark.parametrize(
+    ("check", "says"),
+    [
+        (
+            lambda: check_width("x", zeros(2, 5), 3),
+            r"x must be 3 wide, got shape \(2, 5\)",
+        ),
+        (lambda: check_width("x", zeros(), 3), r"x must be 3 wide, .*\(\)"),
+        (
+            lambda: check_vectors(zeros(3), 3),
+            r"x must be .* \(\.\.\., length, 3\), got torch.float32 .*\(3,\)",
+        ),
+        (
+            lambda: check_vectors(zeros(2, 3, dtype=torch.int), 3),
+            "x must be a floating-point tensor .* got torch.int32",
+        ),
+        (lambda: check_size("n", 0), "n must be at least 1, got 0"),
+        (lambda: check_size("n", 2, 3), "n must be at least 3, got 2"),
+        (lambda: check_rate("p", 1.0), r"p must be in \[0, 1\), got 1\.0"),
+        (lambda: check_rate("p", -0.1), r"p must be in \[0, 1\), got -0\.1"),
+        (
+            lambda: check_rate("p", float("nan")),
+            r"p must be in \[0, 1\), got nan",
+        ),
+        (lambda: check_even("d", 7), "d must be even and positive, got 7"),
+        (lambda: check_even("d", 0), "d must be even and positive, got 0"),
+        (lambda: check_even("d", -2), "d must be even and positive, got -2"),
+        (lambda: check_heads(0, 1, 1), "d_model must be at least 1, got 0"),
+        (lambda: check_heads(-6, 3, 3), "d_model must be at least 1, got -6"),
+        (lambda: check_heads(6, 0, 1), "n_heads must divide d_model = 6"),
+        (lambda: check_heads(6, 4, 4), "d_model = 6, got 4"),
+        (lambda: check_heads(6, 3, 0), "n_kv_heads must divide n_heads = 3"),
+        (lambda: check_heads(6, 3, 2), "n_heads = 3, got 2"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_named(
+    check: Callable[[], None], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        check()
+
+
+def test_the_least_and_the_most_that_fits_is_taken() -> None:
+    check_size("n", 1)
+    check_size("n", 0, min_size=0)
+    check_rate("p", 0.0)
+    check_rate("p", 0.99)
+    check_even("d", 2)
+    check_heads(6, 3, 1)
+    check_heads(6, 6, 6)
+    check_vectors(zeros(2, 5, 3), 3)
+    check_lengths("lengths", torch.tensor([1, 5]), 5)
+    check_lengths("lengths", torch.tensor([0, 5]), 5, min_length=0)
+    check_lengths("lengths", torch.tensor([3], dtype=torch.uint8), 5)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "says"),
+    [
+        ([0, 5], r"sizes must be from 1 to 5, got \[0, 5\]"),
+        ([1, 6], r"sizes must be from 1 to 5, got \[1, 6\]"),
+        ([1.0, 5.0], "sizes must be whole numbers .* got torch.float32"),
+        ([True, True], "sizes must be whole numbers .* got torch.bool"),
+        ([1j, 1j], "sizes must be whole numbers .* got torch.complex64"),
+        (3, r"sizes must be whole numbers \(batch,\), .* of shape \(\)"),
+    ],
+)
+def test_lengths_that_do_not_fit_are_named(lengths: object, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        check_lengths("sizes", torch.tensor(lengths), 5)
+
+
+def test_lengths_elsewhere_are_checked_but_for_their_values() -> None:
+    check_lengths("lengths", torch.tensor([9, -1]).to("meta"), 5)
+    with pytest.raises(ValueError, match="lengths must be whole numbers"):
+        check_lengths("lengths", torch.tensor([1.5]).to("meta"), 5)
