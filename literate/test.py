@@ -26,7 +26,6 @@ def main(argv: list[str]) -> int:
             "--markdown-docs",
             "--jaxtyping-packages=attention_book,beartype.beartype",
             "--ignore=tests/browser",
-            "--ignore=tests/gpu",
             *spread,
             *argv,
         ]

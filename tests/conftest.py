@@ -4,6 +4,7 @@ It imports nothing at the top, because tests/gpu runs where there is only torch
 and pytest.
 """
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,11 @@ def book(tmp_path: Path) -> "Book":
 @pytest.fixture
 def unchecked() -> Iterator[None]:
     """Without the tests' checking of shapes, as a reader runs the package."""
-    from literate.run import unchecked as without_checks
-
-    with without_checks():
+    config = getattr(sys.modules.get("jaxtyping"), "config", None)
+    if config is None:  # without jaxtyping nothing is checked
         yield
+        return
+    before = config.jaxtyping_disable
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", before)

@@ -1,12 +1,26 @@
 """What the package promises as a package."""
 
+import importlib
 import inspect
-import re
+import os
+import pkgutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import attention_book
 from literate.chapter import PACKAGE, ROOT, read
+
+
+NOT_ON_A_GPU_MACHINE = (
+    "beartype",
+    "jaxtyping",
+    "literate",
+    "pytest_markdown_docs",
+    "safetensors",
+    "typer",
+)
 
 
 def test_every_public_name_is_exported_and_documented() -> None:
@@ -15,6 +29,18 @@ def test_every_public_name_is_exported_and_documented() -> None:
         thing = getattr(attention_book, name)
         assert inspect.getdoc(thing)
         assert thing.__module__.startswith("attention_book.")
+
+
+def test_every_public_name_of_a_module_is_there_and_documented() -> None:
+    found = pkgutil.walk_packages(attention_book.__path__, f"{PACKAGE}.")
+    for info in found:
+        if info.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(info.name)
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isfunction(thing) or inspect.isclass(thing):
+                assert inspect.getdoc(thing), f"{info.name}.{name}"
 
 
 def test_the_version_stands_in_one_place() -> None:
@@ -32,7 +58,27 @@ def test_the_readmes_example_runs() -> None:
     assert names["y"].shape == names["x"].shape
 
 
-def test_the_package_is_typed_and_silent() -> None:
+def test_the_package_is_typed() -> None:
     assert (ROOT / PACKAGE / "py.typed").exists()
-    for path in (ROOT / PACKAGE).glob("*.py"):
-        assert not re.search(r"(?<![.\w])print\(", path.read_text("utf-8"))
+
+
+def test_the_tests_of_devices_need_torch_and_pytest_alone() -> None:
+    """And each of them takes the device, or it would not run on a GPU."""
+    program = f"""
+import sys, pytest
+sys.modules.update(dict.fromkeys({NOT_ON_A_GPU_MACHINE}))
+sys.exit(pytest.main(["--collect-only", "-q", "tests/gpu"]))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    tests = [line for line in result.stdout.splitlines() if "::" in line]
+    assert tests
+    for test in tests:
+        assert "cpu" in test or "cuda" in test, f"{test} takes no device"

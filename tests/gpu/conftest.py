@@ -1,8 +1,15 @@
-"""Run where there is only torch and pytest: python -m pytest tests/gpu
+"""The tests of devices: on the CPU everywhere, on a GPU where there is one.
 
-Where jaxtyping is missing, its annotations stand for plain tensors; where
-safetensors is, no file can be read or written, and no test here does so.
-tests/test_gpu.py runs the same tests on the CPU, all that can.
+    python -m pytest tests/gpu
+
+needs torch and pytest. Where jaxtyping is missing, its annotations stand for
+plain tensors; where safetensors is, no file can be read or written, and no
+test here does so. A test takes the device, and runs once on each:
+
+    def test_it(device: torch.device) -> None: ...
+
+    @pytest.mark.parametrize("device", ["cuda"], indirect=True)
+    def test_it_on_a_gpu_alone(device: torch.device) -> None: ...
 """
 
 import sys
@@ -13,12 +20,17 @@ import pytest
 import torch
 
 
-@pytest.fixture
-def device() -> str:
-    """Where the tests of this folder run."""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU here: 0 GPU tests run")
-    return "cuda"
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> torch.device:
+    """Where a test runs; it is skipped where there is no such device."""
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU here")
+    return torch.device(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _as_a_reader_runs_it(unchecked: None) -> None:
+    """Compile and time the package itself, without the checks of shapes."""
 
 
 def stand_in(module: str, **names: object) -> None:
@@ -38,5 +50,5 @@ if find_spec("jaxtyping") is None:
     kinds = ("Bool", "Float", "Int", "Shaped")
     stand_in("jaxtyping", **dict.fromkeys(kinds, Shape))
 if find_spec("safetensors") is None:
-    stand_in("safetensors", SafetensorError=ValueError)
+    stand_in("safetensors", SafetensorError=ValueError, safe_open=None)
     stand_in("safetensors.torch", load=None, save=None)

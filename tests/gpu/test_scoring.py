@@ -1,9 +1,13 @@
-"""Attention on a GPU equals attention on the CPU."""
+"""Attention on any device equals attention on the CPU."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from attention_book.pooling import gaussian_pooling
 from attention_book.scoring import (
     causal_mask,
     fused_attention,
@@ -12,11 +16,15 @@ from attention_book.scoring import (
 )
 
 
+CPU = torch.device("cpu")
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
 
 
 def results(
-    attention: object, dtype: torch.dtype, device: str, **kwargs: object
+    attention: Callable[..., Any],
+    dtype: torch.dtype,
+    device: torch.device,
+    **kwargs: Any,
 ) -> list[Tensor]:
     """Output and the gradients of query, key and value, in fp32 on the CPU."""
     generator = torch.Generator().manual_seed(0)
@@ -34,13 +42,13 @@ def results(
     output = out[0] if isinstance(out, tuple) else out
     output.float().square().sum().backward()
     parts = (output.detach(), q.grad, k.grad, v.grad)
-    return [x.float().cpu() for x in parts]
+    return [x.float().cpu() for x in parts if x is not None]
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("kind", ["full", "causal", "padded", "both"])
 def test_attention_is_that_of_the_cpu(
-    kind: str, dtype: torch.dtype, device: str
+    kind: str, dtype: torch.dtype, device: torch.device
 ) -> None:
     # The last sentence is all padding: zeros, never NaN.
     padding = padding_mask(torch.tensor([64, 17, 0]), 64)
@@ -50,7 +58,7 @@ def test_attention_is_that_of_the_cpu(
     if causal:
         full = causal_mask(64) if mask is None else mask & causal_mask(64)
     expected = results(
-        scaled_dot_product_attention, torch.float32, "cpu", mask=full
+        scaled_dot_product_attention, torch.float32, CPU, mask=full
     )
     plain = results(scaled_dot_product_attention, dtype, device, mask=full)
     fused = results(
@@ -62,18 +70,37 @@ def test_attention_is_that_of_the_cpu(
         assert torch.allclose(a, c, atol=tolerance)
 
 
-def test_masks_lie_on_the_device_they_are_asked_for(device: str) -> None:
+def test_masks_lie_on_the_device_they_are_asked_for(
+    device: torch.device,
+) -> None:
     lengths = torch.tensor([2], device=device)
     assert causal_mask(3, device=device).device == lengths.device
     assert padding_mask(lengths, 3).device == lengths.device
 
 
-def test_causal_attention_holds_no_matrix_of_scores(device: str) -> None:
-    if device == "cpu":
-        pytest.skip("for the CPU: python -m benchmarks.memory")
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
+def test_causal_attention_holds_no_matrix_of_scores(
+    device: torch.device,
+) -> None:
     x = torch.randn(1, 8, 16_384, 64, device=device, dtype=torch.bfloat16)
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     fused_attention(x, x, x, is_causal=True)
     grown = torch.cuda.max_memory_allocated() - before
     assert grown < 64 * 2**20  # the scores alone would take 4 GiB
+
+
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
+def test_checks_do_not_wait_for_the_gpu(device: torch.device) -> None:
+    x = torch.randn(2, 5, 3, device=device)
+    lengths = torch.tensor([9, -1], device=device)
+    bandwidth = torch.tensor(-1.0, device=device)
+    torch.cuda.set_sync_debug_mode("error")  # reading a value is an error
+    try:
+        mask = padding_mask(lengths, 5)[:, 0]
+        fused_attention(x, x, x, mask, is_causal=True)
+        gaussian_pooling(x, x, x, bandwidth)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert mask[:, 0].tolist() == [[True] * 5, [False] * 5]
