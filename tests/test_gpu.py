@@ -1,9 +1,6 @@
-"""attention_book.gpu: what it decides and costs; and the GPU's tests, here."""
+"""attention_book.gpu: what it decides and costs."""
 
-import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,22 +32,12 @@ from attention_book.runtime import (
     seeded,
 )
 from attention_book.training import Trainer, TrainingConfig
-from tests.gpu.test_multi_head import *  # noqa: F403
-from tests.gpu.test_scoring import *  # noqa: F403
-from tests.gpu.test_transformer import *  # noqa: F403
 from tests.gpu.test_transformer import a_config, some_examples
 from tests.gpu.test_transformer import a_model as a_transformer
-from tests.gpu.test_vit import *  # noqa: F403
 
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 NO_GPU = not torch.cuda.is_available()
-
-
-@pytest.fixture
-def device() -> str:
-    """The tests of tests/gpu, which are imported above, run on the CPU."""
-    return "cpu"
 
 
 def a_card(
@@ -326,31 +313,6 @@ def test_fp16_scales_and_a_step_that_ran_over_is_dropped() -> None:
     for _ in range(8):
         trainer.step()
     assert len(trainer.losses) == 9
-
-
-def test_gpu_tests_say_so_where_there_is_no_gpu() -> None:
-    if not NO_GPU:
-        pytest.skip("for machines without a GPU")
-    root = Path(attention_book.__file__).parents[1]
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rs", "tests/gpu"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "no GPU here: 0 GPU tests run" in run.stdout
-    assert " passed" not in run.stdout
-
-
-def test_every_gpu_test_takes_the_device() -> None:
-    for path in (Path(__file__).parent / "gpu").glob("test_*.py"):
-        for name in re.findall(r"def (test_\w+)", path.read_text("utf-8")):
-            found = globals().get(name)
-            assert found, f"{path}: {name} does not run here"
-            assert found.__module__.endswith(path.stem), f"two are {name}"
-            assert "device" in inspect.signature(found).parameters
 
 
 def test_recorded_steps_are_used_where_they_pay(
