@@ -75,8 +75,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def doctests(session: nox.Session) -> None:
-    """Run the chapters only; `-- --update-outputs` rewrites what they print."""
-    book(session, "-m", "literate.test", "docs/chapters", *session.posargs)
+    """Run the chapters, or those named; `-- --update-outputs` rewrites what they print."""
+    named = any(Path(word).exists() for word in session.posargs)
+    paths = [] if named else ["docs/chapters"]
+    book(session, "-m", "literate.test", *paths, *session.posargs)
 
 
 @nox.session
@@ -152,4 +154,4 @@ def gpu(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure this machine: roofline, attention, training, decoding, ViT."""
-    book(session, "-m", "benchmarks.card", *session.posargs)
+    book(session, "-m", "benchmarks.machine", *session.posargs)

@@ -198,6 +198,28 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
     return chapters
 
 
+def pages(root: Path = ROOT) -> list[Path]:
+    """Every page that a reader meets, the README among them."""
+    found = sorted((root / "docs").glob("**/*.md"))
+    return [Path("README.md"), *(path.relative_to(root) for path in found)]
+
+
+def untested(root: Path = ROOT) -> list[str]:
+    """Python on a page that no test runs, and chapters that no one would find."""
+    found = []
+    for path in pages(root):
+        if path.parent == CHAPTERS:
+            if not re.match(r"\d\d-", path.name):
+                found.append(f"{path.as_posix()}:1: not a chapter; call it NN-name.md")
+        elif path.name != "README.md":  # whose example has a test
+            found += [
+                f"{path.as_posix()}:{block.line}: code here is never tested; put it in a chapter"
+                for block in read(path, root).blocks
+                if block.info.startswith("python")
+            ]
+    return found
+
+
 def dotted(title: str) -> str:
     """The name by which Python imports a file of the package."""
     return title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
