@@ -1,4 +1,4 @@
-# Made from docs/chapters/35-losses.md (44fccda893a5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/35-losses.md (35209df03f06). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from functools import partial
 from typing import Any
 
@@ -81,10 +81,10 @@ def _setup_context(ctx: Any, inputs: Any, output: tuple[Tensor, ...]) -> None:
 
 
 def _backward(
-    ctx: Any, grad: Tensor, *second: Tensor | None
+    ctx: Any, grad: Tensor | None, *second: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     """Scale the saved gradients by the gradient of the loss."""
-    if any(gradient is not None for gradient in second):
+    if grad is None or any(gradient is not None for gradient in second):
         raise RuntimeError(
             "chunked_cross_entropy can be differentiated once only; for "
             "second derivatives use attention_book.training.cross_entropy"

@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (b864c36417c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (91df9d9e9652). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 
@@ -169,7 +169,7 @@ def validation_loss(trainer: Trainer, batches: Batches) -> float:
     strategy = trainer.strategy
     n = len(batches)
     turns = math.ceil(n / strategy.size) * strategy.size
-    total = torch.zeros(2, dtype=torch.float64)
+    total = torch.zeros(2, dtype=torch.float64)  # of losses and targets
     was_training = trainer.model.training
     trainer.model_with_loss.eval()
     with seeded(trainer.compute, trainer.config.seed):
@@ -177,7 +177,8 @@ def validation_loss(trainer: Trainer, batches: Batches) -> float:
             batch = batches[i % n]
             n_targets = batch.n_targets if i < n else 0
             loss = trainer.model_with_loss(batch).item()
-            total += torch.tensor([loss * n_targets, n_targets])
+            total[0] += loss * n_targets
+            total[1] += n_targets
     trainer.model_with_loss.train(was_training)
     if strategy.size > 1:  # NCCL adds up on GPUs only
         total = strategy.reduce(total.to(trainer.device))
