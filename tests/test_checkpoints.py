@@ -450,10 +450,10 @@ def assert_refused(path: Path, *, match: str = ".") -> None:
     assert len(trainer.losses) == 1
 
 
-@pytest.mark.parametrize("share", [0, 1e-9, 7e-5, 2e-4, 0.2, 0.9, 1])
-def test_a_truncated_file_is_refused(saved: Path, share: float) -> None:
+@pytest.mark.parametrize("fraction", [0, 1e-9, 7e-5, 2e-4, 0.2, 0.9, 1])
+def test_a_truncated_file_is_refused(saved: Path, fraction: float) -> None:
     content = saved.read_bytes()
-    kept = min(math.ceil(share * len(content)), len(content) - 1)
+    kept = min(math.ceil(fraction * len(content)), len(content) - 1)
     saved.write_bytes(content[:kept])
     assert_refused(saved, match="wanted a whole safetensors file")
 
@@ -462,12 +462,12 @@ def test_one_flipped_bit_is_found(saved: Path, unchecked: None) -> None:
     content = saved.read_bytes()
     rng = random.Random(0)
     (header,) = struct.unpack("<Q", content[:8])
-    places = [*range(8), *rng.sample(range(8, 8 + header), 90)]
-    places += [content.index(b'"digest"') + 12, len(content) - 1]
-    places += rng.sample(range(8 + header, len(content)), 10)
-    for place in places:
+    offsets = [*range(8), *rng.sample(range(8, 8 + header), 90)]
+    offsets += [content.index(b'"digest"') + 12, len(content) - 1]
+    offsets += rng.sample(range(8 + header, len(content)), 10)
+    for offset in offsets:
         altered = bytearray(content)
-        altered[place] ^= 1 << rng.randrange(8)
+        altered[offset] ^= 1 << rng.randrange(8)
         saved.write_bytes(altered)
         with pytest.raises(ValueError, match=r"whole|altered") as caught:
             read_tensors(saved)
