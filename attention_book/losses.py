@@ -1,4 +1,4 @@
-# Made from docs/chapters/35-losses.md (8c2921b2a2ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/35-losses.md (35209df03f06). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from functools import partial
 from typing import Any
 
@@ -23,12 +23,18 @@ def _cross_entropy_forward(
     targets: Tensor,
     label_smoothing: float,
     dtype: torch.dtype,
+    needs_gradients: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the mean loss and its gradients with respect to x and weight."""
+    """Return the mean loss and its gradients with respect to x and weight.
+
+    Where these are not needed, they are empty.
+    """
     n = len(x)
     loss = x.new_zeros((), dtype=torch.float32)
-    x_grad = torch.empty_like(x)
-    weight_grad = torch.zeros_like(weight)
+    x_grad = torch.empty_like(x) if needs_gradients else x.new_empty(0)
+    weight_grad = (
+        torch.zeros_like(weight) if needs_gradients else weight.new_empty(0)
+    )
     table = weight.to(dtype)
     for start in range(0, n, _CHUNK_SIZE):
         rows = slice(start, start + _CHUNK_SIZE)
@@ -41,33 +47,50 @@ def _cross_entropy_forward(
         if label_smoothing:
             mean = logits.mean(-1, keepdim=True)
             loss += (log_sum - mean).sum() * label_smoothing
-        grad = (logits - log_sum).exp_().sub_(label_smoothing / len(weight))
-        less = torch.full_like(log_sum, label_smoothing - 1)
-        grad = grad.scatter_add_(1, target, less).to(dtype)
-        x_grad[rows] = grad @ table
-        weight_grad += grad.T @ chunk
+        if needs_gradients:
+            grad = (
+                (logits - log_sum).exp_().sub_(label_smoothing / len(weight))
+            )
+            less = torch.full_like(log_sum, label_smoothing - 1)
+            grad = grad.scatter_add_(1, target, less).to(dtype)
+            x_grad[rows] = grad @ table
+            weight_grad += grad.T @ chunk
     return loss.div_(n), x_grad.div_(n), weight_grad.div_(n)
 
 
 @_cross_entropy_forward.register_fake
 def _cross_entropy_fake(
-    x: Tensor, weight: Tensor, *_: Any
-) -> tuple[Tensor, ...]:
+    x: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    label_smoothing: float,
+    dtype: torch.dtype,
+    needs_gradients: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return empty tensors of the right shapes, for torch.compile."""
     loss = x.new_empty((), dtype=torch.float32)
+    if not needs_gradients:
+        return loss, x.new_empty(0), weight.new_empty(0)
     return loss, torch.empty_like(x), torch.empty_like(weight)
 
 
 def _setup_context(ctx: Any, inputs: Any, output: tuple[Tensor, ...]) -> None:
     """Save the gradients, which the forward pass has computed already."""
     ctx.save_for_backward(*output[1:])
-    ctx.set_materialize_grads(False)  # they are not differentiated again
+    ctx.set_materialize_grads(False)  # None for outputs that are not used
 
 
-def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+def _backward(
+    ctx: Any, grad: Tensor | None, *second: Tensor | None
+) -> tuple[Tensor | None, ...]:
     """Scale the saved gradients by the gradient of the loss."""
+    if grad is None or any(gradient is not None for gradient in second):
+        raise RuntimeError(
+            "chunked_cross_entropy can be differentiated once only; for "
+            "second derivatives use attention_book.training.cross_entropy"
+        )
     x_grad, weight_grad = ctx.saved_tensors
-    return grad * x_grad, grad * weight_grad, None, None, None
+    return grad * x_grad, grad * weight_grad, None, None, None, None
 
 
 _cross_entropy_forward.register_autograd(
@@ -81,23 +104,31 @@ def chunked_cross_entropy(
     targets: Int[Tensor, " tokens"],
     label_smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy under the logits x Wᵀ, never held whole.
+    """Mean cross-entropy of the targets under the logits x Wᵀ, in chunks.
 
     Args:
         x: The output of the decoder, one row for each target.
         weight: The output layer.
         targets: The right token ids.
-        label_smoothing: Share of the target that all tokens get alike.
+        label_smoothing: Probability that is spread evenly over all tokens.
+
+    Raises:
+        RuntimeError: In the backward pass, if the gradients are
+            differentiated in their turn.
 
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
-    kind = x.device.type
+    device_type = x.device.type
     dtype = x.dtype
-    if torch.is_autocast_enabled(kind):
-        dtype = torch.get_autocast_dtype(kind)
-    return _cross_entropy_forward(x, weight, targets, label_smoothing, dtype)[
-        0
-    ]
+    if torch.is_autocast_enabled(device_type):
+        dtype = torch.get_autocast_dtype(device_type)
+    needs_gradients = torch.is_grad_enabled() and (
+        x.requires_grad or weight.requires_grad
+    )
+    loss, _, _ = _cross_entropy_forward(
+        x, weight, targets, label_smoothing, dtype, needs_gradients
+    )
+    return loss
 
 
 chunked_translation_loss = partial(

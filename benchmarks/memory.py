@@ -48,13 +48,13 @@ def attend(name: str, x: torch.Tensor) -> torch.Tensor:
 def grown(name: str) -> float:
     """MiB that one forward and backward pass adds to the peak."""
     torch.manual_seed(0)
-    warmup_steps = torch.randn(1, HEADS, 64, D_K, requires_grad=True)
-    attend(name, warmup_steps).sum().backward()
+    warm_up = torch.randn(1, HEADS, 64, D_K, requires_grad=True)
+    attend(name, warm_up).sum().backward()
     x = torch.randn(1, HEADS, N, D_K, requires_grad=True)
-    slope = torch.randn_like(x)
+    gradient = torch.randn_like(x)
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     before = resident("VmRSS")
-    attend(name, x).backward(slope)
+    attend(name, x).backward(gradient)
     return resident("VmHWM") - before
 
 

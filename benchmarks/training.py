@@ -1,14 +1,14 @@
 """A training step against the peers': python -m benchmarks.training
 
 Forward, backward and optimiser step of a Transformer with d_model 256, 8
-heads, d_ff 1024, 3+3 layers and 8,000 words, batch 32, sentences of 32 to 64
-words, fp32, two threads, and the peak memory of these steps over the loaded
+heads, d_ff 1024, 3+3 layers and 8,000 tokens, batch 32, sentences of 32 to 64
+tokens, fp32, two threads, and the peak memory of these steps over the loaded
 model, each entrant in a process of its own (Linux only). With --base: the
 paper's base model, batch 8. What is found goes to results/ as JSON.
 
 What all entrants share: the batch, tied embeddings, dropout 0.1 on embeddings
-and on each part's output, none on attention weights, cross-entropy of the
-real words alone, fused AdamW over all parameters. For each peer the settings
+and on each sublayer's output, none on attention weights, cross-entropy of the
+real tokens alone, fused AdamW over all parameters. For each peer the settings
 are those with which it is fastest.
 """
 
@@ -26,9 +26,10 @@ from torch import Tensor, nn
 
 from attention_book.corpus import BOS, EOS, PAD
 from attention_book.decoder import teacher_forcing_pair
+from attention_book.losses import chunked_translation_loss
 from attention_book.padding import PaddingLayout
 from attention_book.positions import SinusoidalPositions
-from attention_book.training import Batch, translation_loss
+from attention_book.training import Batch
 from attention_book.transformer import Transformer, TransformerConfig
 from benchmarks.memory import resident
 from benchmarks.sidebyside import (
@@ -40,9 +41,9 @@ from benchmarks.sidebyside import (
 )
 
 
-N_WORDS = 8000
+VOCAB_SIZE = 8000
 DROPOUT = 0.1
-LONGEST = 64
+MAX_LENGTH = 64
 Loss = Callable[[Batch], Tensor]
 
 
@@ -60,23 +61,32 @@ BASE = Shape(512, 8, 2048, 6, 8)
 
 def make_batch(rows: int) -> Batch:
     """Sentences of evenly spread lengths: a quarter is padding."""
-    spread = torch.linspace(LONGEST // 2, LONGEST, rows).round().long()
+    spread = torch.linspace(MAX_LENGTH // 2, MAX_LENGTH, rows).round().long()
     lengths = spread[torch.randperm(rows)], spread[torch.randperm(rows)]
-    source = torch.randint(EOS + 2, N_WORDS, (rows, LONGEST))
-    target = torch.randint(EOS + 2, N_WORDS, (rows, LONGEST + 1))
+    source = torch.randint(EOS + 2, VOCAB_SIZE, (rows, MAX_LENGTH))
+    target = torch.randint(EOS + 2, VOCAB_SIZE, (rows, MAX_LENGTH + 1))
     target[:, 0] = BOS
     for row in range(rows):
         source[row, lengths[0][row] :] = PAD
         target[row, lengths[1][row]] = EOS
         target[row, lengths[1][row] + 1 :] = PAD
-    packings = (PaddingLayout(n, LONGEST) for n in lengths)
-    return Batch(source, lengths[0], target, lengths[1] + 1, *packings)
+    source_layout = PaddingLayout(lengths[0], MAX_LENGTH)
+    target_layout = PaddingLayout(lengths[1], MAX_LENGTH)
+    return Batch(
+        source,
+        lengths[0],
+        target,
+        lengths[1] + 1,
+        source_layout,
+        target_layout,
+        n_targets=len(target_layout.indices),
+    )
 
 
 def book(s: Shape) -> tuple[nn.Module, Loss]:
     config = TransformerConfig(
-        source_vocab_size=N_WORDS,
-        target_vocab_size=N_WORDS,
+        source_vocab_size=VOCAB_SIZE,
+        target_vocab_size=VOCAB_SIZE,
         share_embeddings=True,
         d_model=s.d_model,
         n_heads=s.n_heads,
@@ -86,7 +96,7 @@ def book(s: Shape) -> tuple[nn.Module, Loss]:
         norm="pre",
     )
     model = Transformer(config)
-    return model, lambda batch: translation_loss(model, batch)
+    return model, lambda batch: chunked_translation_loss(model, batch)
 
 
 def marian(s: Shape) -> tuple[nn.Module, Loss]:
@@ -95,7 +105,7 @@ def marian(s: Shape) -> tuple[nn.Module, Loss]:
     from transformers import MarianConfig, MarianMTModel
 
     config = MarianConfig(
-        vocab_size=N_WORDS,
+        vocab_size=VOCAB_SIZE,
         d_model=s.d_model,
         encoder_layers=s.n_layers,
         decoder_layers=s.n_layers,
@@ -118,25 +128,24 @@ def marian(s: Shape) -> tuple[nn.Module, Loss]:
     model = MarianMTModel(config)
 
     def loss(batch: Batch) -> Tensor:
-        read, write = teacher_forcing_pair(batch.target)
-        found: Tensor = model(
+        decoder_input, labels = teacher_forcing_pair(batch.target)
+        return model(
             input_ids=batch.source,
             attention_mask=(batch.source != PAD).long(),
-            decoder_input_ids=read,
-            labels=write.masked_fill(write == PAD, -100),
+            decoder_input_ids=decoder_input,
+            labels=labels.masked_fill(labels == PAD, -100),
         ).loss
-        return found
 
     return model, loss
 
 
 def x_transformers(s: Shape) -> tuple[nn.Module, Loss]:
     # "flash" is SDPA on a CPU. The output layer is tied by hand, which the
-    # class has no option for; it reads one word more than the others.
+    # class has no option for; it is given one token more than the others.
     from x_transformers import XTransformer
 
     one_side: dict[str, Any] = {
-        "num_tokens": N_WORDS,
+        "num_tokens": VOCAB_SIZE,
         "max_seq_len": 256,
         "depth": s.n_layers,
         "heads": s.n_heads,
@@ -159,8 +168,7 @@ def x_transformers(s: Shape) -> tuple[nn.Module, Loss]:
 
     def loss(batch: Batch) -> Tensor:
         target = batch.target.masked_fill(batch.target == PAD, -100)
-        found: Tensor = model(batch.source, target, mask=batch.source != PAD)
-        return found
+        return model(batch.source, target, mask=batch.source != PAD)
 
     return model, loss
 
@@ -170,8 +178,8 @@ class NnTransformer(nn.Module):
 
     def __init__(self, s: Shape) -> None:
         super().__init__()
-        self.words = nn.Embedding(N_WORDS, s.d_model)
-        nn.init.normal_(self.words.weight, std=s.d_model**-0.5)
+        self.tokens = nn.Embedding(VOCAB_SIZE, s.d_model)
+        nn.init.normal_(self.tokens.weight, std=s.d_model**-0.5)
         self.positions = SinusoidalPositions(s.d_model)
         self.dropout = nn.Dropout(DROPOUT)
         n = s.n_layers
@@ -182,31 +190,30 @@ class NnTransformer(nn.Module):
                 s.d_model, s.n_heads, n, n, s.d_ff, DROPOUT, **options
             )
         # Its one dropout is for attention weights as well, and slow there.
-        for part in self.modules():
-            if isinstance(part, nn.MultiheadAttention):
-                part.dropout = 0.0
+        for module in self.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
 
-    def embed(self, words: Tensor) -> Tensor:
-        x = self.words(words) * math.sqrt(self.words.embedding_dim)
-        output: Tensor = self.dropout(self.positions(x))
-        return output
+    def embed(self, token_ids: Tensor) -> Tensor:
+        x = self.tokens(token_ids) * math.sqrt(self.tokens.embedding_dim)
+        return self.dropout(self.positions(x))
 
     def loss(self, batch: Batch) -> Tensor:
         # The target needs no padding mask: padding comes last, causality
         # hides it, and the fused path stays open.
-        read, write = teacher_forcing_pair(batch.target)
-        n = read.shape[1]
+        decoder_input, labels = teacher_forcing_pair(batch.target)
+        n = decoder_input.shape[1]
         hidden = batch.source == PAD
         x = self.transformer(
             self.embed(batch.source),
-            self.embed(read),
+            self.embed(decoder_input),
             tgt_mask=torch.ones(n, n, dtype=torch.bool).triu(1),
             tgt_is_causal=True,
             src_key_padding_mask=hidden,
             memory_key_padding_mask=hidden,
         )
-        logits = F.linear(x, self.words.weight).flatten(0, 1)
-        return F.cross_entropy(logits, write.flatten(), ignore_index=PAD)
+        logits = F.linear(x, self.tokens.weight).flatten(0, 1)
+        return F.cross_entropy(logits, labels.flatten(), ignore_index=PAD)
 
 
 def nn_transformer(s: Shape) -> tuple[nn.Module, Loss]:
@@ -252,9 +259,9 @@ def grown(name: str, s: Shape) -> float:
 
 
 def check_losses(losses: dict[str, float]) -> None:
-    """All must guess among the words at first: about log N_WORDS."""
+    """All must guess among the tokens at first: about log VOCAB_SIZE."""
     for name, loss in losses.items():
-        if not 0.8 < loss / math.log(N_WORDS) < 2:
+        if not 0.8 < loss / math.log(VOCAB_SIZE) < 2:
             raise SystemExit(f"{name}: the first loss is {loss:.1f}")
 
 
@@ -280,8 +287,8 @@ def main() -> None:
     fastest = min(others, key=lambda name: seconds[name])
     print(
         f"training step: d_model {s.d_model}, {s.n_heads} heads, d_ff "
-        f"{s.d_ff}, {s.n_layers}+{s.n_layers} layers, {N_WORDS} words, batch "
-        f"{s.batch}, up to {LONGEST} words"
+        f"{s.d_ff}, {s.n_layers}+{s.n_layers} layers, {VOCAB_SIZE} tokens, batch "
+        f"{s.batch}, up to {MAX_LENGTH} tokens"
     )
     for name in ENTRANTS:
         print(

@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (138972449ba6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (3e601711c94c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.checkpoints.files import (
     Metadata,
     Tensors,
@@ -11,6 +11,7 @@ from attention_book.checkpoints.models import (
     save_model,
 )
 from attention_book.checkpoints.progress import (
+    check_fingerprint,
     fingerprint,
     load_checkpoint,
     save_checkpoint,
@@ -21,6 +22,7 @@ __all__ = [
     "Metadata",
     "SavedModel",
     "Tensors",
+    "check_fingerprint",
     "fingerprint",
     "load_checkpoint",
     "load_model",

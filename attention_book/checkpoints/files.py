@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (31bb140babf0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (6d510379eb4d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import os
@@ -10,12 +10,15 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 
+__all__ = ["Metadata", "Tensors", "read_tensors", "write_tensors"]
+
+
 Tensors = dict[str, Tensor]
 Metadata = dict[str, str]
 
 
-def digest_of(tensors: Tensors, metadata: Metadata) -> str:
-    """Return a digest of all numbers and all metadata."""
+def _digest(tensors: Tensors, metadata: Metadata) -> str:
+    """Return the SHA-256 of all tensors and all metadata."""
     digest = hashlib.sha256(json.dumps(sorted(metadata.items())).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -29,25 +32,30 @@ def write_tensors(
     """Write a safetensors file: whole, or not at all.
 
     Raises:
-        OSError: It can not be written; what was there before is still there.
+        OSError: It can't be written; what was there before is still there.
     """
-    path, beside = Path(path), Path(f"{path}.part")
+    path = Path(path)
+    part = Path(f"{path}.part")
     flat = {name: t.cpu().contiguous() for name, t in tensors.items()}
+    signed = metadata | {"digest": _digest(flat, metadata)}
     try:
-        with beside.open("wb") as file:
-            file.write(
-                save(flat, metadata | {"digest": digest_of(flat, metadata)})
-            )
+        with part.open("wb") as file:
+            file.write(save(flat, signed))
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        part.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise OSError(f"{path}: could not be written: {error}") from None
 
 
 def read_tensors(path: str | Path) -> tuple[Tensors, Metadata]:
-    """Read what write_tensors wrote; ValueError if it is not as it was."""
+    """Read a file of write_tensors.
+
+    Raises:
+        OSError: There is no such file, or it can't be read.
+        ValueError: It is incomplete, altered, or of another program.
+    """
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: wanted a file, got a folder")
     data = Path(path).read_bytes()  # at once: it may be replaced meanwhile
@@ -59,7 +67,7 @@ def read_tensors(path: str | Path) -> tuple[Tensors, Metadata]:
         ) from None
     header = data[8 : 8 + int.from_bytes(data[:8], "little")]
     metadata: Metadata = json.loads(header).get("__metadata__", {})
-    if metadata.pop("digest", "") != digest_of(tensors, metadata):
+    if metadata.pop("digest", "") != _digest(tensors, metadata):
         raise ValueError(
             f"{path}: altered, or not written by attention_book: the digest "
             "does not fit"

@@ -1,22 +1,34 @@
-# Made from docs/chapters/34-checkpoints.md (c0e8d8c12fc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (fc7fbc912f77). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from attention_book.checkpoints.files import Metadata, Tensors, read_tensors
-from attention_book.checkpoints.models import copy_parameters, save_model
+import torch
+
+from attention_book.checkpoints.files import Metadata, read_tensors
+from attention_book.checkpoints.models import (
+    _config_to_dict,
+    _copy_parameters,
+    _find,
+    save_model,
+)
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.training.loop import Trainer
 
 
-__all__ = ["fingerprint", "load_checkpoint", "save_checkpoint"]
+__all__ = [
+    "check_fingerprint",
+    "fingerprint",
+    "load_checkpoint",
+    "save_checkpoint",
+]
 
 
 def fingerprint(trainer: Trainer) -> Metadata:
     """Return what a checkpoint must share with the run that resumes it."""
     return {
-        "config": json.dumps(asdict(trainer.model.config)),
+        "config": json.dumps(_config_to_dict(trainer.model)),
         "training": json.dumps(asdict(trainer.config)),
         "corpus": json.dumps({"digest": trainer.batches.fingerprint()}),
     }
@@ -39,7 +51,11 @@ def check_fingerprint(
 def save_checkpoint(
     path: str | Path, trainer: Trainer, tokenizers: Sequence[Tokenizer] = ()
 ) -> None:
-    """Write the model with all that it takes to go on training it."""
+    """Write the model with all that it takes to resume its training.
+
+    Raises:
+        OSError: The file can't be written; an old one is left as it was.
+    """
     names = [name for name, _ in trainer.model.named_parameters()]
     tensors = {
         f"optimizer.{names[i]}.{kind}": value
@@ -47,7 +63,13 @@ def save_checkpoint(
         for kind, value in kinds.items()
     }
     tensors |= trainer.state_dict()
-    extra = tensors, fingerprint(trainer)
+    environment = {
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+    }
+    metadata = fingerprint(trainer)
+    metadata["environment"] = json.dumps(environment)
+    extra = tensors, metadata
     save_model(path, trainer.model, tokenizers=tokenizers, extra=extra)
 
 
@@ -55,26 +77,25 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
     """Bring a trainer to where the checkpoint was written.
 
     Raises:
+        OSError: There is no such file, or it can't be read.
         ValueError: It is of another model, configuration or corpus, or no
             checkpoint; the trainer is then as it was.
     """
     tensors, metadata = read_tensors(path)
     check_fingerprint(path, trainer, metadata)
-    check_progress(path, tensors)
-    copy_parameters(path, trainer.model, tensors)
-    names = [name for name, _ in trainer.model.named_parameters()]
-    kinds = ("step", "exp_avg", "exp_avg_sq")
-    state = {
-        i: {kind: tensors[f"optimizer.{name}.{kind}"] for kind in kinds}
-        for i, name in enumerate(names)
-        if f"optimizer.{name}.step" in tensors
-    }
+    if "losses" not in tensors:
+        raise ValueError(f"{path}: has no losses, so is no checkpoint")
+    state = {}
+    for i, (name, parameter) in enumerate(trainer.model.named_parameters()):
+        key = f"optimizer.{name}"
+        if f"{key}.step" in tensors:  # none before the first step
+            shape = parameter.shape
+            state[i] = {
+                "step": tensors[f"{key}.step"],
+                "exp_avg": _find(path, tensors, f"{key}.exp_avg", shape),
+                "exp_avg_sq": _find(path, tensors, f"{key}.exp_avg_sq", shape),
+            }
+    _copy_parameters(path, trainer.model, tensors)
     groups = trainer.optimizer.state_dict()["param_groups"]
     trainer.optimizer.load_state_dict({"state": state, "param_groups": groups})
     trainer.load_state_dict(tensors)
-
-
-def check_progress(path: str | Path, tensors: Tensors) -> None:
-    """Raise ValueError unless the tensors are those of a checkpoint."""
-    if "losses" not in tensors:
-        raise ValueError(f"{path}: has no losses, so is no checkpoint")

@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (bd0025c6da72). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (5d9c77e71f19). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -14,18 +14,19 @@ Schedule = Literal["cosine", "inverse_sqrt"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How to train: by default what makes the model of the grammar.
+    """The hyperparameters of training; by default the grammar model's.
 
     Attributes:
         max_steps: How many times the parameters are updated.
         batch_tokens: Most tokens in a batch on either side, padding too.
         accumulation_steps: Batches whose gradients make one step.
-        learning_rate: The peak, at the end of the warm-up.
+        learning_rate: The peak of inverse_sqrt; where the cosine begins.
         warmup_steps: Steps in which the rate rises.
         schedule: How the rate falls after them.
         betas: Decay rates of AdamW's averages of gradients and squares.
-        weight_decay: AdamW's; a share of each parameter, times the rate.
-        label_smoothing: Share of the target that all tokens get alike.
+        weight_decay: AdamW's; times the rate, how much of each parameter is
+            taken off in a step.
+        label_smoothing: Probability that is spread evenly over all tokens.
         max_grad_norm: The largest gradient norm; above it gradients are
             scaled down. math.inf for no clipping.
         precision: fp32, tf32, or bf16 or fp16 for what autocast deems safe.
@@ -56,6 +57,8 @@ class TrainingConfig:
                 raise ValueError(
                     f"{name} must be a positive whole number, got {got!r}"
                 )
+        if type(self.seed) is not int:
+            raise ValueError(f"seed must be a whole number, got {self.seed!r}")
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(
                 f"learning_rate must be positive, got {self.learning_rate!r}"
@@ -64,15 +67,15 @@ class TrainingConfig:
             raise ValueError(
                 f"max_grad_norm must be positive, got {self.max_grad_norm!r}"
             )
-        shares = {
+        fractions = {
             "label_smoothing": self.label_smoothing,
             "weight_decay": self.weight_decay,
             "betas[0]": self.betas[0],
             "betas[1]": self.betas[1],
         }
-        for name, share in shares.items():
-            if not 0 <= share < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {share!r}")
+        for name, fraction in fractions.items():
+            if not 0 <= fraction < 1:
+                raise ValueError(f"{name} must be in [0, 1), got {fraction!r}")
         kinds = {"schedule": Schedule, "precision": Precision}
         for name, kind in kinds.items():
             if (got := getattr(self, name)) not in get_args(kind):

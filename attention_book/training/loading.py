@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (724f711fa5c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (c54f880350c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import random
@@ -69,6 +69,9 @@ class BatchLoader:
         config: Says how much a batch holds, and the seed of the order.
         device: Where the batches shall lie.
 
+    Attributes:
+        order: Which examples are in each batch of the present epoch.
+
     Raises:
         ValueError: There are no examples, or one is longer than a batch.
     """
@@ -84,24 +87,24 @@ class BatchLoader:
         self.examples = examples
         self.config = config
         self.device = torch.device(device)
-        self.lengths = [max(map(len, example)) for example in examples]
-        self.epoch = 0
-        self.order = self.shuffle(0)
+        self._lengths = [max(map(len, example)) for example in examples]
+        self._epoch = 0
+        self.order = self._shuffle(0)
+
+    def _shuffle(self, epoch: int) -> list[list[int]]:
+        rng = random.Random(f"{self.config.seed} {epoch}")
+        return make_batches(self._lengths, self.config.batch_tokens, rng)
 
     def __len__(self) -> int:
-        """How many batches an epoch has."""
+        """Return how many batches an epoch has."""
         return len(self.order)
 
-    def shuffle(self, epoch: int) -> list[list[int]]:
-        """Return which examples are in each batch of an epoch."""
-        rng = random.Random(f"{self.config.seed} {epoch}")
-        return make_batches(self.lengths, self.config.batch_tokens, rng)
-
     def __getitem__(self, number: int) -> Batch:
+        """Return batch number 0, 1, …, through one epoch after another."""
         epoch, i = divmod(number, len(self.order))
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.order = self.shuffle(epoch)
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self.order = self._shuffle(epoch)
         rows = [self.examples[row] for row in self.order[i]]
         return make_batch(rows, self.device)
 

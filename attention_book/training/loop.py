@@ -1,6 +1,6 @@
-# Made from docs/chapters/12-training.md (8246ebf4bbe1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (91df9d9e9652). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -25,6 +25,7 @@ from attention_book.training.schedule import learning_rate_at
 __all__ = ["Batches", "Trainer", "validation_loss"]
 
 
+@runtime_checkable
 class Batches(Protocol):
     """Numbered batches, each with n_targets; an epoch has len of them."""
 
@@ -39,11 +40,14 @@ class Trainer:
     """Updates a model's parameters to lower its loss.
 
     Args:
-        model: Is trained in place, where it lies.
+        model: Is trained in place, on the device where it lies.
         batches: What it learns from, on the same device.
         config: The hyperparameters.
         loss_fn: From model, batch and label smoothing to a mean loss.
         strategy: How processes share the work.
+
+    Attributes:
+        losses: Of each step so far.
 
     Source: Loshchilov and Hutter (2019), algorithm 2, for AdamW.
     """
@@ -64,7 +68,7 @@ class Trainer:
         self.device = next(model.parameters()).device
         self.compute = get_compute_config(self.device, config.precision)
         self.model_with_loss = strategy.wrap(ModelWithLoss(model, loss_fn))
-        self.losses: list[float] = []  # of each step so far
+        self.losses: list[float] = []
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
             betas=config.betas,
@@ -74,10 +78,11 @@ class Trainer:
         self.scaler = self.compute.scaler()
 
     def step(self) -> float:
-        """Take one step and return its loss.
+        """Update the parameters once; return the mean loss before.
 
         Raises:
-            ArithmeticError: Loss or gradient norm are not finite.
+            ArithmeticError: Loss or gradient norm are not finite; parameters
+                and optimiser are as they were.
         """
         config = self.config
         number = len(self.losses) + 1
@@ -87,7 +92,7 @@ class Trainer:
         self.scaler.unscale_(self.optimizer)
         norm = clip_grad_norm_(self.model.parameters(), config.max_grad_norm)
         both = torch.stack([total, self.strategy.gather(norm)])
-        loss, grad_norm = both.tolist()
+        loss, grad_norm = both.tolist()  # waits for a GPU once
         _check_finite(number, loss, grad_norm, self.scaler.get_scale())
         rate = learning_rate_at(number, config)
         self.optimizer.param_groups[0]["lr"] = rate
@@ -120,7 +125,7 @@ class Trainer:
         return strategy.reduce(total)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What a checkpoint holds besides parameters and optimizer."""
+        """Return the progress: what is neither parameter nor optimiser."""
         losses = torch.tensor(self.losses, dtype=torch.float64)
         scaler = self.scaler.state_dict()
         if not scaler:
@@ -156,22 +161,26 @@ def _check_finite(
 
 @torch.no_grad()
 def validation_loss(trainer: Trainer, batches: Batches) -> float:
-    """Return the mean loss of a target, without label smoothing and dropout.
+    """Return the mean loss of a target, in fp32, without label smoothing.
 
-    Processes share the batches. All take equally many turns, because to
-    compute a layer may need them all.
+    Processes share the batches of an epoch. All take equally many turns,
+    because to compute a layer may need them all; turns too many count 0.
     """
     strategy = trainer.strategy
     n = len(batches)
     turns = math.ceil(n / strategy.size) * strategy.size
-    total = torch.zeros(2, dtype=torch.float64)
+    total = torch.zeros(2, dtype=torch.float64)  # of losses and targets
     was_training = trainer.model.training
     trainer.model_with_loss.eval()
-    for i in range(strategy.rank, turns, strategy.size):
-        batch = batches[i % n]
-        n_targets = batch.n_targets if i < n else 0
-        loss = trainer.model_with_loss(batch).item()
-        total += torch.tensor([loss * n_targets, n_targets])
+    with seeded(trainer.compute, trainer.config.seed):
+        for i in range(strategy.rank, turns, strategy.size):
+            batch = batches[i % n]
+            n_targets = batch.n_targets if i < n else 0
+            loss = trainer.model_with_loss(batch).item()
+            total[0] += loss * n_targets
+            total[1] += n_targets
     trainer.model_with_loss.train(was_training)
-    loss, n_targets = strategy.reduce(total).tolist()
-    return float(loss / n_targets)
+    if strategy.size > 1:  # NCCL adds up on GPUs only
+        total = strategy.reduce(total.to(trainer.device))
+    loss, n_targets = total.tolist()
+    return loss / n_targets

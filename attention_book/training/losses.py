@@ -1,6 +1,6 @@
-# Made from docs/chapters/12-training.md (fb7192b03fd3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (4cae15365686). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -20,16 +20,22 @@ __all__ = [
 ]
 
 
-CrossEntropy = Callable[[Tensor, Tensor, Tensor, float], Tensor]
-
-
 def cross_entropy(
     x: Float[Tensor, "tokens d_model"],
     weight: Float[Tensor, "vocab d_model"],
     targets: Int[Tensor, " tokens"],
     label_smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the targets under the logits x Wᵀ."""
+    """Mean cross-entropy of the targets under the logits x Wᵀ.
+
+    Args:
+        x: The output of the decoder, one row for each target.
+        weight: The output layer.
+        targets: The right token ids.
+        label_smoothing: Probability that is spread evenly over all tokens.
+
+    Source: Szegedy et al. (2016), §7, for label smoothing.
+    """
     logits = F.linear(x, weight)
     return F.cross_entropy(
         logits.float(), targets, label_smoothing=label_smoothing
@@ -40,7 +46,9 @@ def translation_loss(
     model: Transformer,
     batch: Batch,
     label_smoothing: float = 0.0,
-    cross_entropy: CrossEntropy = cross_entropy,
+    cross_entropy: Callable[
+        [Tensor, Tensor, Tensor, float], Tensor
+    ] = cross_entropy,
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of each next token, given the right ones so far."""
     decoder_input, labels = teacher_forcing_pair(batch.target)
@@ -58,6 +66,7 @@ def translation_loss(
     return cross_entropy(x, weight, target.unpad(labels), label_smoothing)
 
 
+@runtime_checkable
 class LossFunction(Protocol):
     """Takes a model, a batch, the label smoothing; returns a mean loss."""
 

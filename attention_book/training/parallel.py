@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (92284cc5f082). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (bb6c92a0099b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from contextlib import AbstractContextManager, nullcontext
 
 from torch import Tensor, nn
@@ -11,7 +11,12 @@ __all__ = ["SINGLE_PROCESS", "ParallelStrategy"]
 
 
 class ParallelStrategy:
-    """How processes train one model together: here, one process alone."""
+    """How processes train one model together: here, one process alone.
+
+    Attributes:
+        rank: The number of this process, from 0.
+        size: How many processes there are.
+    """
 
     rank = 0
     size = 1
@@ -20,17 +25,17 @@ class ParallelStrategy:
         """Raise ValueError if the work can't be shared evenly."""
 
     def wrap(self, model_with_loss: ModelWithLoss) -> nn.Module:
-        """Make backward passes share their gradients."""
+        """Make backward passes average their gradients over processes."""
         return model_with_loss
 
     def gradient_sync(
         self, model_with_loss: nn.Module, last: bool
     ) -> AbstractContextManager[None]:
-        """Within it, gradients are shared in the last backward pass only."""
+        """Within it, gradients are averaged in a step's last backward only."""
         return nullcontext()
 
     def reduce(self, number: Tensor) -> Tensor:
-        """Add up a number of each process."""
+        """Add up a number over the processes."""
         return number
 
     def gather(self, tensor: Tensor) -> Tensor:

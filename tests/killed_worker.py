@@ -1,6 +1,6 @@
 """Train in processes that are killed, again and again, and go on each time.
 
-python tests/killed_example.py FOLDER KILLS prints one line of JSON for each
+python tests/killed_worker.py FOLDER KILLS prints one line of JSON for each
 process: the steps that it found in the checkpoint, those that it announced as
 saved, whether it was killed, and whether that left half a file behind. The
 last two lines are of the run that came to its end and of one that nobody
@@ -24,16 +24,16 @@ from attention_book.checkpoints import (
     read_tensors,
     save_checkpoint,
 )
-from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
-from attention_book.training import Trainer, TrainingConfig
+from attention_book.corpus import BOS, EOS, SPECIAL_TOKENS, WordTokenizer
+from attention_book.training import BatchLoader, Trainer, TrainingConfig
 from attention_book.transformer import Transformer, TransformerConfig
 
 
-N_STEPS = 80
+MAX_STEPS = 80
 # large tables and short sentences: most of the time goes into saving
-WORDS = WordTokenizer([*SPECIAL_TOKENS, *(f"word{i}" for i in range(900))])
+TOKENIZER = WordTokenizer([*SPECIAL_TOKENS, *(f"word{i}" for i in range(900))])
 CONFIG = TrainingConfig(
-    max_steps=N_STEPS, batch_tokens=30, warmup_steps=9, learning_rate=1e-2
+    max_steps=MAX_STEPS, batch_tokens=30, warmup_steps=9, learning_rate=1e-2
 )
 
 
@@ -43,17 +43,18 @@ def make_trainer() -> Trainer:
     rng = random.Random(5)
     examples = []
     for _ in range(25):
-        words = [rng.randrange(3, 900) for _ in range(rng.randint(1, 9))]
-        examples.append((words, [1, *reversed(words), 2]))
-    config = TransformerConfig(
-        source_vocab_size=len(WORDS),
-        target_vocab_size=len(WORDS),
+        ids = [rng.randrange(3, 900) for _ in range(rng.randint(1, 9))]
+        examples.append((ids, [BOS, *reversed(ids), EOS]))
+    model_config = TransformerConfig(
+        source_vocab_size=len(TOKENIZER),
+        target_vocab_size=len(TOKENIZER),
         d_model=32,
         n_heads=2,
         d_ff=16,
         n_layers=1,
     )
-    return Trainer(Transformer(config), examples, CONFIG)
+    batches = BatchLoader(examples, CONFIG)
+    return Trainer(Transformer(model_config), batches, CONFIG)
 
 
 def train(path: Path, announce: int) -> None:
@@ -62,9 +63,9 @@ def train(path: Path, announce: int) -> None:
     if path.exists():
         load_checkpoint(path, trainer)
     os.write(announce, f"{len(trainer.losses)}\n".encode())
-    while len(trainer.losses) < N_STEPS:
+    while len(trainer.losses) < MAX_STEPS:
         trainer.step()
-        save_checkpoint(path, trainer, WORDS, WORDS)
+        save_checkpoint(path, trainer, (TOKENIZER, TOKENIZER))
         os.write(announce, f"{len(trainer.losses)}\n".encode())
 
 

@@ -1,0 +1,645 @@
+"""attention_book.checkpoints: every model, exact resume, broken files."""
+
+import json
+import math
+import os
+import pickle
+import random
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from attention_book.checkpoints import (
+    fingerprint,
+    load_checkpoint,
+    load_model,
+    read_tensors,
+    save_checkpoint,
+    save_model,
+    write_tensors,
+)
+from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
+from attention_book.corpus.tokenizers import Tokenizer
+from attention_book.non_autoregressive import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+)
+from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
+from attention_book.texts import BPETokenizer
+from attention_book.training import BatchLoader, Trainer, TrainingConfig
+from attention_book.transformer import Transformer
+from attention_book.vit import ViT, ViTConfig
+from tests.factories import make_config, make_examples, make_transformer
+from tests.test_training import (
+    MODELS,
+    assert_same,
+    make_trainer,
+    state_of,
+    take_steps,
+)
+
+
+ROOT = Path(__file__).parent.parent
+SOURCE = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
+TARGET = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
+CONFIG = TrainingConfig(
+    max_steps=20, batch_tokens=21, warmup_steps=3, learning_rate=1e-2
+)
+
+
+@pytest.fixture(scope="module")
+def subwords() -> BPETokenizer:
+    return BPETokenizer.train(["low lower lowest"] * 3, 262)
+
+
+def make_vit(**changes: Any) -> ViT:
+    sizes = {"image_size": 6, "patch_size": 3, "n_channels": 2}
+    sizes |= {"n_classes": 5, "d_model": 8, "n_heads": 2, "d_ff": 7}
+    return ViT(ViTConfig(**sizes | {"n_layers": 1} | changes))
+
+
+def make_masked() -> MaskedTransformer:
+    config = vars(make_config(target_vocab_size=12)) | {"dropout": 0.4}
+    return MaskedTransformer(
+        MaskedTransformerConfig(**config, max_target_length=9)
+    )
+
+
+SIZES = {"source_vocab_size": 13, "target_vocab_size": 11, "d_model": 6}
+TOKEN_INPUTS = (
+    torch.tensor([[3, 4, 5]]),
+    torch.tensor([3]),
+    torch.ones(1, 1).long(),
+)
+BOTH = (SOURCE, TARGET)
+FIVE = ("零", "one", "2", "<3>", '"4"')
+EVERY_MODEL: list[tuple[Callable[[], nn.Module], tuple[Tokenizer, ...], Any]]
+EVERY_MODEL = [
+    (lambda: make_transformer(dropout=0.4), BOTH, ()),
+    (make_masked, BOTH, ()),
+    (lambda: Seq2Seq(**SIZES), BOTH, ()),
+    (lambda: AttentiveSeq2Seq(**SIZES), BOTH, ()),
+    (make_vit, (), FIVE),
+    (lambda: make_vit(n_classes=0, pooling="mean"), (), ()),
+]
+
+
+@pytest.mark.parametrize(("make", "tokenizers", "labels"), EVERY_MODEL)
+def test_every_model_comes_back(
+    tmp_path: Path,
+    make: Callable[[], nn.Module],
+    tokenizers: tuple[WordTokenizer, ...],
+    labels: tuple[str, ...],
+) -> None:
+    torch.manual_seed(0)
+    model: Any = make().eval()
+    path = tmp_path / "model"
+    inputs: Any = TOKEN_INPUTS
+    if isinstance(model, ViT):
+        inputs = (torch.randn(3, 2, 6, 6),)
+    for kept, names in ((tokenizers, labels), ((), ())):
+        save_model(path, model, tokenizers=kept, labels=names)
+        found = load_model(path)
+        assert type(found.model) is type(model)
+        assert found.model.config == model.config
+        assert not found.model.training
+        assert [t.words for t in found.tokenizers] == [t.words for t in kept]
+        assert found.labels == names
+        assert torch.equal(found.model(*inputs), model(*inputs))
+    if isinstance(model, MaskedTransformer):
+        for a, b in zip(
+            found.model.fertility.parameters(),
+            model.fertility.parameters(),
+            strict=True,
+        ):
+            assert torch.equal(a, b)
+
+    save_model(path, model, dtype=torch.float16)
+    half = load_model(path).model
+    for a, b in zip(half.parameters(), model.parameters(), strict=True):
+        assert a.dtype == torch.float32
+        assert torch.equal(a, b.half().float())
+    tensors, _ = read_tensors(path)
+    assert {t.dtype for t in tensors.values()} == {torch.float16}
+
+
+@pytest.mark.parametrize("changes", MODELS)
+def test_every_configuration_comes_back(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    model = make_transformer(**changes)
+    shared = model.config.share_embeddings
+    tokenizers = (SOURCE, SOURCE) if shared else BOTH
+    save_model(tmp_path / "model", model, tokenizers=tokenizers)
+    found = load_model(tmp_path / "model")
+    again = found.model
+    assert again.config == model.config
+    assert (found.tokenizers[0] is found.tokenizers[1]) == shared
+    assert (again.source_embedding is again.target_embedding) == shared
+    assert torch.equal(again(*TOKEN_INPUTS), model(*TOKEN_INPUTS))
+
+
+def test_subwords_are_kept_with_the_model(
+    tmp_path: Path, subwords: BPETokenizer
+) -> None:
+    n = len(subwords)
+    path = tmp_path / "model"
+    shared = {"target_vocab_size": n, "share_embeddings": True}
+    save_model(
+        path,
+        make_transformer(source_vocab_size=n, **shared),
+        tokenizers=(subwords, subwords),
+    )
+    source, target = load_model(path).tokenizers
+    assert source is target
+    assert source.encode("lower <eos>") == subwords.encode("lower <eos>")
+    mixed = make_transformer(source_vocab_size=n)
+    save_model(path, mixed, tokenizers=(subwords, TARGET))
+    source, target = load_model(path).tokenizers
+    assert isinstance(source, BPETokenizer)
+    assert isinstance(target, WordTokenizer)
+
+
+class Translator(Transformer):
+    """A class that is not in the package."""
+
+
+class Transducer(Tokenizer):
+    """A tokenizer that is not in the package."""
+
+    def __len__(self) -> int:
+        return 13
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (lambda: nn.Linear(2, 3), {}, "model must be a .*, got a Linear$"),
+        (lambda: Translator(make_config()), {}, "got a Translator$"),
+        (
+            make_transformer,
+            {"tokenizers": (SOURCE, SOURCE)},
+            r"tokenizers must have .* \[13, 11\], got \[13, 13\]$",
+        ),
+        (
+            make_transformer,
+            {"tokenizers": (SOURCE,)},
+            r"tokenizers must have .* \[13, 11\], got \[13\]$",
+        ),
+        (
+            make_transformer,
+            {"tokenizers": (Transducer(), TARGET)},
+            "tokenizer must be a WordTokenizer or a .*, got Transducer$",
+        ),
+        (
+            lambda: Seq2Seq(**SIZES),
+            {"tokenizers": (TARGET, SOURCE)},
+            r"tokenizers must have .* \[13, 11\], got \[11, 13\]$",
+        ),
+        (  # its last token id is that of <mask>
+            make_masked,
+            {"tokenizers": (SOURCE, WordTokenizer([*TARGET.words, "i"]))},
+            r"tokenizers must have .* \[13, 11\], got \[13, 12\]$",
+        ),
+        (
+            make_vit,
+            {"tokenizers": (SOURCE, TARGET)},
+            r"tokenizers must have vocabularies of \[\], got \[13, 11\]$",
+        ),
+        (make_vit, {"labels": FIVE[:3]}, "labels must be 5, got 3$"),
+        (make_transformer, {"labels": FIVE}, "labels must be 0, got 5$"),
+    ],
+)
+def test_what_can_not_be_saved_is_named(
+    tmp_path: Path,
+    make: Callable[[], nn.Module],
+    options: dict[str, Any],
+    message: str,
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        save_model(tmp_path / "model", make(), **options)
+    assert not list(tmp_path.iterdir())
+
+
+def rewrite(path: Path, without: str = "", **metadata: str) -> None:
+    """Write the file again, without a tensor and with other metadata."""
+    tensors, old = read_tensors(path)
+    tensors.pop(without, None)
+    write_tensors(path, tensors, old | metadata)
+
+
+SMALL = json.dumps([json.dumps({"words": [*SPECIAL_TOKENS, "a", "b"]})] * 2)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"model": "Translator"}, "wanted a .*, ViT, got Translator$"),
+        ({"model": "ViT"}, "is no model of ours: .*source_vocab_size"),
+        ({"config": "3"}, "is no model of ours"),
+        ({"config": '{"n_heads": 5}'}, "is no model of ours"),
+        ({"tokenizers": "not JSON"}, "is no model of ours"),
+        ({"tokenizers": '["{}"]'}, "has no 'subwords', so is no model"),
+        ({"tokenizer_of": "[0, 7]"}, "is no model of ours"),
+        ({"tokenizers": SMALL}, r".* \[13, 11\], got \[5, 5\]$"),
+        ({"labels": '["a"]'}, ".* labels must be 0, got 1$"),
+    ],
+)
+def test_metadata_that_is_not_a_models(
+    saved: Path, metadata: dict[str, str], message: str
+) -> None:
+    rewrite(saved, **metadata)
+    with pytest.raises(ValueError, match=f"^{saved}: {message}"):
+        load_model(saved)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "checkpoint.safetensors"
+    save_checkpoint(path, take_steps(make_trainer(), 2), BOTH)
+    return path
+
+
+def test_a_checkpoint_is_a_model_too(saved: Path) -> None:
+    model, tokenizers, labels = load_model(saved)
+    trained = take_steps(make_trainer(), 2).model
+    for a, b in zip(model.parameters(), trained.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert [t.words for t in tokenizers] == [SOURCE.words, TARGET.words]
+    assert labels == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "changes"),
+    [
+        (CONFIG, {"dropout": 0.2}),
+        (
+            replace(CONFIG, accumulation_steps=2, schedule="inverse_sqrt"),
+            {"dropout": 0.2},
+        ),
+        (replace(CONFIG, precision="bf16"), {"norm": "pre"}),
+        (replace(CONFIG, precision="fp16"), {"norm": "pre"}),
+        (
+            replace(CONFIG, label_smoothing=0.1),
+            {
+                "share_embeddings": True,
+                "target_vocab_size": 13,
+                "positions": "learned",
+            },
+        ),
+    ],
+)
+def test_resuming_is_exact(
+    tmp_path: Path,
+    config: TrainingConfig,
+    changes: dict[str, Any],
+    unchecked: None,
+) -> None:
+    path = tmp_path / "checkpoint"
+    n = 12
+    whole = take_steps(make_trainer(config, **changes), n)
+    epoch = len(whole.batches)
+    # it goes on into another epoch
+    assert epoch < n * config.accumulation_steps
+    for cut in 0, 1, epoch // config.accumulation_steps, n - 1:
+        first = take_steps(make_trainer(config, **changes), cut)
+        save_checkpoint(path, first)
+        second = make_trainer(config, **changes)
+        with torch.no_grad():
+            for parameter in second.model.parameters():
+                parameter.add_(1)
+        load_checkpoint(path, second)
+        assert_same(second, first)
+        assert second.scaler.state_dict() == first.scaler.state_dict()
+        assert_same(take_steps(second, n - cut), whole)
+
+
+def test_a_recurrent_model_is_resumed(tmp_path: Path) -> None:
+    def make() -> Trainer:
+        def loss_fn(
+            model: Seq2Seq, batch: Any, label_smoothing: float = 0.0
+        ) -> torch.Tensor:
+            target = batch.target[:, :-1]
+            logits = model(batch.source, batch.source_lengths, target)
+            return nn.functional.cross_entropy(
+                logits.flatten(0, 1), batch.target[:, 1:].flatten()
+            )
+
+        torch.manual_seed(0)
+        model = AttentiveSeq2Seq(**SIZES)
+        batches = BatchLoader(make_examples(), CONFIG)
+        return Trainer(model, batches, CONFIG, loss_fn)
+
+    first = take_steps(make(), 2)
+    save_checkpoint(tmp_path / "checkpoint", first, BOTH)
+    second = make()
+    load_checkpoint(tmp_path / "checkpoint", second)
+    assert_same(take_steps(second, 2), take_steps(first, 2))
+
+
+def test_a_checkpoint_records_where_it_was_made(saved: Path) -> None:
+    _, metadata = read_tensors(saved)
+    environment = json.loads(metadata["environment"])
+    assert environment == {
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+    }
+    environment["threads"] += 1  # which may change the last digits
+    rewrite(saved, environment=json.dumps(environment))
+    trainer = make_trainer()
+    load_checkpoint(saved, trainer)
+    assert len(take_steps(trainer, 1).losses) == 3
+
+
+def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
+    script = ROOT / "tests/killed_worker.py"
+    done = subprocess.run(
+        [sys.executable, script, tmp_path, "20"],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    *kills, cut, whole, cut_result, whole_result = map(
+        json.loads, done.stdout.split("\n")
+    )
+    assert len(kills) == 20
+    held = 0
+    for report in kills:
+        assert report["killed"]
+        assert report["said"][0] == held  # it went on where it was cut
+        steps_said = report["said"]
+        assert steps_said == list(range(held, steps_said[-1] + 1))
+        assert report["held"] in (steps_said[-1], steps_said[-1] + 1)
+        held = report["held"]
+    assert any(report["half"] for report in kills)  # some while saving
+    assert (cut["status"], cut["said"][0]) == (0, held)
+    assert cut["said"][-1] == whole["said"][-1] == 80
+    assert len(cut_result["losses"]) == 80
+    assert cut_result == whole_result
+
+
+FULL = """
+import resource, signal, sys
+import torch
+from attention_book.checkpoints import write_tensors
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path = sys.argv[1]
+write_tensors(path, {"x": torch.zeros(10)}, {"n": "old"})
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+try:
+    write_tensors(path, {"x": torch.zeros(9000)}, {"n": "new"})
+except OSError as error:
+    sys.stdout.write(f"{error}")
+"""
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, path],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(f"{path}: could not be written: ")
+    assert "\n" not in done.stdout
+    assert [*tmp_path.iterdir()] == [path]
+    tensors, metadata = read_tensors(path)
+    assert (len(tensors["x"]), metadata) == (10, {"n": "old"})
+
+
+def test_a_place_that_can_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for path in tmp_path / "none/checkpoint", tmp_path / "folder":
+        with pytest.raises(OSError, match=f"^{path}: could not be written"):
+            write_tensors(path, {"x": torch.zeros(1)}, {})
+    assert [*tmp_path.iterdir()] == [tmp_path / "folder"]
+
+
+def assert_refused(path: Path, *, match: str = ".") -> None:
+    """Refused in one line with the path; the trainer stays as it was."""
+    trainer = take_steps(make_trainer(), 1)
+    before = state_of(trainer)
+    for load in (
+        lambda: read_tensors(path),
+        lambda: load_model(path),
+        lambda: load_checkpoint(path, trainer),
+    ):
+        with pytest.raises(ValueError, match=match) as caught:
+            load()
+        message = str(caught.value)
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
+        assert type(caught.value) is ValueError
+    pairs = zip(before, state_of(trainer), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+    assert len(trainer.losses) == 1
+
+
+@pytest.mark.parametrize("fraction", [0, 1e-9, 7e-5, 2e-4, 0.2, 0.9, 1])
+def test_a_truncated_file_is_refused(saved: Path, fraction: float) -> None:
+    content = saved.read_bytes()
+    kept = min(math.ceil(fraction * len(content)), len(content) - 1)
+    saved.write_bytes(content[:kept])
+    assert_refused(saved, match="wanted a whole safetensors file")
+
+
+def test_one_flipped_bit_is_found(saved: Path, unchecked: None) -> None:
+    content = saved.read_bytes()
+    rng = random.Random(0)
+    (header,) = struct.unpack("<Q", content[:8])
+    offsets = [*range(8), *rng.sample(range(8, 8 + header), 90)]
+    offsets += [content.index(b'"digest"') + 12, len(content) - 1]
+    offsets += rng.sample(range(8 + header, len(content)), 10)
+    for offset in offsets:
+        altered = bytearray(content)
+        altered[offset] ^= 1 << rng.randrange(8)
+        saved.write_bytes(altered)
+        with pytest.raises(ValueError, match=r"whole|altered") as caught:
+            read_tensors(saved)
+        assert type(caught.value) is ValueError
+        assert str(caught.value).startswith(f"{saved}: ")
+    assert header > 2000
+    saved.write_bytes(content + b"\0")
+    assert_refused(saved)
+    saved.write_bytes(content)
+    read_tensors(saved)
+
+
+def test_files_of_others_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "foreign"
+    for metadata in None, {"format": "pt"}, {"digest": "0" * 64}:
+        save_file({"x": torch.zeros(2)}, path, metadata)
+        assert_refused(path, match="not written by attention_book")
+
+
+def test_a_swapped_name_or_shape_or_type_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    write_tensors(path, {"a": torch.zeros(2, 3), "b": torch.ones(2, 3)}, {})
+    content = path.read_bytes()
+    for old, new in [
+        (b'"a":', b'"c":'),
+        (b"[2,3]", b"[3,2]"),
+        (b'"F32"', b'"I32"'),
+    ]:
+        assert old in content
+        path.write_bytes(content.replace(old, new))
+        assert_refused(path, match="altered")
+
+
+class Bomb:
+    """Unpickled, it leaves a file behind."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_is_refused_and_never_run(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    traces = tmp_path / "traces"
+    bomb = {"bomb": Bomb(traces), "x": torch.zeros(3)}
+    torch.save(bomb, path)
+    assert_refused(path)
+    path.write_bytes(pickle.dumps(bomb))
+    assert_refused(path)
+    assert not traces.exists()
+    pickle.loads(path.read_bytes())  # noqa: S301
+    assert traces.exists()  # it was a real bomb
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    trainer = make_trainer()
+    missing = tmp_path / "none"
+    for load in (
+        read_tensors,
+        load_model,
+        lambda path: load_checkpoint(path, trainer),
+    ):
+        with pytest.raises(FileNotFoundError, match=str(missing)):
+            load(missing)
+        with pytest.raises(
+            IsADirectoryError, match=f"^{tmp_path}: wanted a file, got a "
+        ):
+            load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            lambda: make_trainer(n_layers=1),
+            "made with config n_layers = 2, wanted 1$",
+        ),
+        (
+            lambda: make_trainer(norm="pre"),
+            "made with config norm = 'post', wanted 'pre'$",
+        ),
+        (
+            lambda: make_trainer(replace(CONFIG, seed=1)),
+            "made with training seed = 0, wanted 1$",
+        ),
+        (
+            lambda: make_trainer(replace(CONFIG, betas=(0.9, 0.9))),
+            r"training betas = \[0.9, 0.98\], wanted \[0.9, 0.9\]$",
+        ),
+        (
+            lambda: make_trainer(examples=make_examples(16)),
+            "made with corpus digest = '[0-9a-f]{64}', wanted ",
+        ),
+    ],
+)
+def test_a_checkpoint_of_something_else(
+    saved: Path, other: Callable[[], Trainer], message: str
+) -> None:
+    trainer = take_steps(other(), 1)
+    before = state_of(trainer)
+    with pytest.raises(ValueError, match=f"^{saved}: .*{message}"):
+        load_checkpoint(saved, trainer)
+    pairs = zip(before, state_of(trainer), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_a_model_is_no_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    trainer = make_trainer()
+    save_model(path, trainer.model, tokenizers=BOTH)
+    with pytest.raises(
+        ValueError, match="training max_steps = None, wanted 20"
+    ):
+        load_checkpoint(path, trainer)
+    rewrite(path, **fingerprint(trainer))
+    with pytest.raises(ValueError, match="has no losses, so is no checkpoint"):
+        load_checkpoint(path, trainer)
+
+
+@pytest.mark.parametrize("kind", ["model", "optimizer"])
+def test_a_tensor_that_is_missing_or_misshapen(saved: Path, kind: str) -> None:
+    trainer = take_steps(make_trainer(), 1)
+    before = state_of(trainer)
+    *_, last = dict(trainer.model.named_parameters())
+    name = f"model.{last}"
+    if kind == "optimizer":
+        name = f"optimizer.{last}.exp_avg_sq"
+    content = saved.read_bytes()
+    rewrite(saved, without=name)
+    with pytest.raises(
+        ValueError, match=rf"wanted {name} of shape \(24,\), got none"
+    ):
+        load_checkpoint(saved, trainer)
+    saved.write_bytes(content)
+    tensors, metadata = read_tensors(saved)
+    tensors[name] = torch.zeros(23)
+    write_tensors(saved, tensors, metadata)
+    with pytest.raises(ValueError, match=rf"{name} .*, got \(23,\)"):
+        load_checkpoint(saved, trainer)
+    if kind == "model":
+        with pytest.raises(ValueError, match=rf"{name} .*, got \(23,\)"):
+            load_model(saved)
+    pairs = zip(before, state_of(trainer), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_the_file_may_be_read_by_whom_the_umask_lets(
+    tmp_path: Path, mask: int
+) -> None:
+    old = os.umask(mask)
+    try:
+        write_tensors(tmp_path / "x", {"x": torch.zeros(1)}, {})
+    finally:
+        os.umask(old)
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_file_is_read_at_one_go(saved: Path, tmp_path: Path) -> None:
+    # Whoever opens it twice may find two files, if it is replaced meanwhile;
+    # from a pipe nothing can be read twice.
+    pipe = tmp_path / "pipe"
+    data = saved.read_bytes()
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[data])
+    writer.start()
+    found, metadata = read_tensors(pipe)
+    writer.join()
+    expected, same = read_tensors(saved)
+    assert metadata == same
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in found)
