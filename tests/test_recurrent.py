@@ -179,7 +179,7 @@ def test_a_max_length_of_0_gives_no_tokens() -> None:
 
 
 def test_an_odd_width_is_named() -> None:
-    with pytest.raises(ValueError, match="d_model must be even .* got 7"):
+    with pytest.raises(ValueError, match=r"d_model must be even .* got 7"):
         RecurrentEncoder(vocab_size=3, d_model=7)
 
 
