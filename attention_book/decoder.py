@@ -1,4 +1,4 @@
-# Made from docs/chapters/09-decoder.md (c9d48bf5445f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/09-decoder.md (f3a03efd0f67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 
 from jaxtyping import Float, Int
@@ -66,17 +66,20 @@ class DecoderLayer(nn.Module):
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the target tokens in the context of the past and the source.
 
-        memory is the encoder's output, or the keys and values made of it;
-        both masks, of the source and of the target, are as attention takes
-        them.
+        memory is the encoder's output, or its keys and values; both masks,
+        of the source and of the target, are as attention takes them.
         """
-        around_self, around_cross, around_feed_forward = self.residuals
-        options = {"mask": mask, "is_causal": is_causal, "cache": cache}
-        x = around_self(x, lambda y: self.self_attention(y, **options))
-        x = around_cross(
+        self_residual, cross_residual, feed_forward_residual = self.residuals
+        x = self_residual(
+            x,
+            lambda y: self.self_attention(
+                y, mask=mask, is_causal=is_causal, cache=cache
+            ),
+        )
+        x = cross_residual(
             x, lambda y: self.cross_attention(y, memory, memory_mask)
         )
-        return around_feed_forward(x, self.feed_forward)
+        return feed_forward_residual(x, self.feed_forward)
 
 
 class Decoder(nn.Module):
@@ -87,17 +90,18 @@ class Decoder(nn.Module):
         norm: The final normalisation: LayerNorm for pre-norm, else nothing.
     """
 
-    layers: Iterable[DecoderLayer]  # a ModuleList, which mypy can't look into
+    layers: Iterable[DecoderLayer]
 
     def __init__(
         self, layers: Iterable[DecoderLayer], norm: nn.Module | None = None
     ) -> None:
         super().__init__()
+        # A ModuleList does not tell mypy what kind of layers it holds.
         self.layers = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norm = norm or nn.Identity()
 
     def project_memory(self, memory: Tensor) -> list[KeyValue]:
-        """Return each layer's keys and values of the source, made once."""
+        """Return each layer's keys and values of the source."""
         return [
             layer.cross_attention.keys_and_values(memory)
             for layer in self.layers

@@ -1,4 +1,4 @@
-# Made from docs/chapters/14-non-autoregressive.md (897aae773ed5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/14-non-autoregressive.md (0edcf9107cdf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,12 +8,24 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attention_book.checks import check_lengths
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
-from attention_book.losses import chunked_cross_entropy
 from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.scoring import padding_mask
 from attention_book.training.loading import Batch
 from attention_book.transformer import Transformer, TransformerConfig
+
+
+__all__ = [
+    "Draft",
+    "MaskedTransformer",
+    "MaskedTransformerConfig",
+    "lowest_k",
+    "mask_predict",
+    "masked_loss",
+    "random_mask",
+    "refine",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,16 +36,20 @@ class MaskedTransformerConfig(TransformerConfig):
         target_vocab_size: One more than the vocabulary has: the last id is
             that of <mask>.
         max_target_length: The longest translation, in tokens.
+
+    Raises:
+        ValueError: As TransformerConfig; max_target_length is not positive.
     """
 
     max_target_length: int = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_target_length < 1:
+        longest = self.max_target_length
+        if type(longest) is not int or longest < 1:
             raise ValueError(
-                "max_target_length must be positive, "
-                f"got {self.max_target_length}"
+                "max_target_length must be a positive whole number, "
+                f"got {longest!r}"
             )
 
 
@@ -57,166 +73,196 @@ class MaskedTransformer(Transformer):
         memory: Float[Tensor, "batch source d_model"],
         mask: Bool[Tensor, "batch 1 1 source"],
     ) -> Float[Tensor, "batch max_target_length"]:
-        """Score the lengths 1, 2, … of the translations of what was read."""
-        each: Tensor = self.fertility(memory)[..., 0] * mask[:, 0, 0]
+        """Return the logits of the lengths 1, 2, … of the translations."""
+        fertility = self.fertility(memory)[..., 0] * mask[:, 0, 0]
         lengths = torch.arange(
             1, self.max_target_length + 1, device=memory.device
         )
-        return -2 * (lengths - each.sum(1, keepdim=True)).square()
+        return -2 * (lengths - fertility.sum(1, keepdim=True)).square()
 
 
-def lowest(
-    scores: Float[Tensor, "rows length"], n: Int[Tensor, " rows"]
-) -> Bool[Tensor, "rows length"]:
-    """Pick the n[i] lowest scores of row i; of equals, the first."""
+def lowest_k(
+    scores: Float[Tensor, "batch length"], k: Int[Tensor, " batch"]
+) -> Bool[Tensor, "batch length"]:
+    """Pick the k[i] lowest scores of row i; of equals, the first."""
     ranks = scores.argsort(dim=1, stable=True).argsort(dim=1)
-    return ranks < n[:, None]
+    return ranks < k[:, None]
 
 
-def hide(
-    lengths: Int[Tensor, " rows"],
-    n_words: int,
+def random_mask(
+    lengths: Int[Tensor, " batch"],
+    max_length: int,
     generator: torch.Generator | None = None,
-) -> Bool[Tensor, "rows {n_words}"]:
-    """Hide from 1 to all words of each row, every number equally likely.
+) -> Bool[Tensor, "batch {max_length}"]:
+    """Mask from 1 to all tokens of each row, every number equally likely.
 
-    Chance comes from torch's own generator unless another is given.
+    Args:
+        lengths: How many tokens of each row are real.
+        max_length: Length of the rows, padding included.
+        generator: The random generator, on any device; by default torch's
+            own where lengths lies.
+
+    Returns:
+        True = masked.
 
     Source: Ghazvininejad et al. (2019), §2.2.
     """
-    rows = len(lengths)
-    device = lengths.device
-    n = torch.rand(rows, generator=generator, device=device) * lengths
-    chance = torch.rand(rows, n_words, generator=generator, device=device)
-    real = padding_mask(lengths, n_words)[:, 0, 0]
-    return lowest(chance.masked_fill(~real, torch.inf), 1 + n.long())
+    shape = len(lengths), max_length
+    device = lengths.device if generator is None else generator.device
+    k = torch.rand(shape[0], generator=generator, device=device)
+    scores = torch.rand(shape, generator=generator, device=device)
+    k = 1 + (k.to(lengths.device) * lengths).long()
+    real = padding_mask(lengths, max_length)[:, 0, 0]
+    scores = scores.to(lengths.device).masked_fill(~real, torch.inf)
+    return lowest_k(scores, k)
 
 
 def masked_loss(
     model: MaskedTransformer,
     batch: Batch,
-    smoothing: float = 0.0,
+    label_smoothing: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the hidden words, plus a tenth of the length's.
+    """Mean cross-entropy of the masked tokens, plus a tenth of the length's.
+
+    Args:
+        model: Predicts the masked tokens.
+        batch: Sentence pairs.
+        label_smoothing: Of the tokens; the length has none.
+        generator: The random generator of the mask; by default torch's own.
 
     Raises:
-        ValueError: A translation is empty or longer than the model can write.
+        ValueError: A translation is empty or longer than max_target_length.
 
     Source: Ghazvininejad et al. (2019), §2.2 and §2.3.
     """
-    words = batch.target[:, 1:]
-    lengths = batch.target_lengths - 2
-    check_lengths("translations", lengths, model.max_target_length)
+    labels = batch.target[:, 1:]
+    lengths = batch.target_lengths - 2  # without <bos> and <eos>
+    check_lengths("target lengths", lengths, model.max_target_length)
     source = batch.source_layout
-    target = PaddingLayout(lengths, words.shape[1])  # without <eos>
-    hidden = hide(lengths, words.shape[1], generator)
+    target = PaddingLayout(lengths, labels.shape[1])
+    masked = random_mask(lengths, labels.shape[1], generator)
     memory = source.unpad(model.source_embedding(batch.source))
     memory = model.encoder(memory, PackedMask(source, source))
+    x = model.target_embedding(labels.masked_fill(masked, model.mask_id))
     x = model.decoder(
-        target.unpad(
-            model.target_embedding(words.masked_fill(hidden, model.mask_id))
-        ),
+        target.unpad(x),
         memory,
         PackedMask(target, source),
         mask=PackedMask(target, target),
         is_causal=False,
     )
-    asked = target.unpad(hidden)
-    weight = model.target_embedding.tokens.weight
-    right = target.unpad(words)[asked]
-    scores = model.score_lengths(source.pad(memory), source.mask)
-    guess = F.cross_entropy(scores, lengths - 1)
-    return (
-        chunked_cross_entropy(x[asked], weight, right, smoothing) + 0.1 * guess
+    masked = target.unpad(masked)
+    logits = F.linear(x[masked], model.target_embedding.tokens.weight)
+    token_loss = F.cross_entropy(
+        logits.float(),
+        target.unpad(labels)[masked],
+        label_smoothing=label_smoothing,
     )
-
-
-def check_lengths(name: str, lengths: Tensor, most: int) -> None:
-    """Raise ValueError unless there are lengths, all from 1 to most."""
-    if not len(lengths) or lengths.min() < 1 or lengths.max() > most:
-        raise ValueError(
-            f"{name} must have from 1 to {most} words, got {lengths.tolist()}"
-        )
+    length_logits = model.score_lengths(source.pad(memory), source.mask)
+    length_loss = F.cross_entropy(length_logits, lengths - 1)
+    return token_loss + 0.1 * length_loss
 
 
 class Draft(NamedTuple):
-    """What the translations look like after a pass."""
+    """The translations after an iteration."""
 
-    words: Int[Tensor, "rows length"]
-    sure: Float[Tensor, "rows length"]  # log-probabilities; 0 for padding
-    hidden: Bool[Tensor, "rows length"]  # what this pass filled in
+    token_ids: Int[Tensor, "batch length"]
+    log_probs: Float[Tensor, "batch length"]  # 0 for padding
+    masked: Bool[Tensor, "batch length"]  # what this iteration predicted
 
 
 @torch.no_grad()
 def refine(
     model: MaskedTransformer,
-    memory: Float[Tensor, "rows source d_model"],
-    mask: Bool[Tensor, "rows 1 1 source"],
-    lengths: Int[Tensor, " rows"],
-    passes: int,
+    memory: Float[Tensor, "batch source d_model"],
+    mask: Bool[Tensor, "batch 1 1 source"],
+    lengths: Int[Tensor, " batch"],
+    iterations: int,
 ) -> Iterator[Draft]:
-    """Fill in translations of given lengths; yield a draft after each pass.
+    """Predict translations of given lengths; yield each iteration's draft.
+
+    Args:
+        model: Predicts the masked tokens; in eval mode.
+        memory: What the encoder made of the sources.
+        mask: Their padding mask.
+        lengths: The lengths of the translations.
+        iterations: How often tokens are masked and predicted.
+
+    Raises:
+        ValueError: No sentence, a length out of range, no iteration.
 
     Source: Ghazvininejad et al. (2019), §3.1.
     """
-    if passes < 1:
-        raise ValueError(f"passes must be positive, got {passes}")
-    check_lengths("translations", lengths, model.max_target_length)
-    among = padding_mask(lengths, int(lengths.max()))
-    real = among[:, 0, 0]
-    never = [PAD, BOS, EOS, model.mask_id]
-    words = torch.where(real, model.mask_id, PAD)
-    sure = memory.new_zeros(words.shape)
-    sources = model.decoder.project_memory(memory)
-    for t in range(passes):
-        n_hidden = lengths * (passes - t) // passes
-        hidden = lowest(sure.masked_fill(~real, torch.inf), n_hidden)
-        x = model.target_embedding(words.masked_fill(hidden, model.mask_id))
-        x = model.decoder(x, sources, mask, mask=among, is_causal=False)
-        scores = F.linear(x[hidden], model.target_embedding.tokens.weight)
-        scores[:, never] = -torch.inf
-        words = words.clone()
-        sure = sure.clone()
-        sure[hidden], words[hidden] = scores.log_softmax(-1).max(-1)
-        yield Draft(words, sure, hidden)
+    if iterations < 1:
+        raise ValueError(f"iterations must be positive, got {iterations}")
+    if not len(lengths):
+        raise ValueError("lengths must hold one or more, got none")
+    check_lengths("target lengths", lengths, model.max_target_length)
+    target_mask = padding_mask(lengths, int(lengths.max()))
+    real = target_mask[:, 0, 0]
+    special = [PAD, BOS, EOS, model.mask_id]
+    token_ids = torch.where(real, model.mask_id, PAD)
+    log_probs = memory.new_zeros(token_ids.shape)
+    memory_kv = model.decoder.project_memory(memory)
+    for t in range(iterations):
+        k = lengths * (iterations - t) // iterations
+        masked = lowest_k(log_probs.masked_fill(~real, torch.inf), k)
+        x = model.target_embedding(
+            token_ids.masked_fill(masked, model.mask_id)
+        )
+        x = model.decoder(
+            x, memory_kv, mask, mask=target_mask, is_causal=False
+        )
+        logits = F.linear(x[masked], model.target_embedding.tokens.weight)
+        logits[:, special] = -torch.inf
+        best = logits.log_softmax(-1).max(-1)
+        token_ids = token_ids.masked_scatter(masked, best.indices)
+        log_probs = log_probs.masked_scatter(masked, best.values)
+        yield Draft(token_ids, log_probs, masked)
 
 
 @torch.no_grad()
 def mask_predict(
     model: MaskedTransformer,
-    source: Int[Tensor, "rows source"],
-    lengths: Int[Tensor, " rows"],
+    source: Int[Tensor, "batch source"],
+    lengths: Int[Tensor, " batch"],
     *,
-    passes: int = 4,
+    iterations: int = 4,
     n_lengths: int = 1,
 ) -> list[list[int]]:
-    """Translate in a fixed number of passes; the model in eval mode.
+    """Translate in a fixed number of iterations.
 
     Args:
-        model: What fills in the blanks.
-        source: What is to be translated, padded at the end.
-        lengths: How many words of each source are real; one or more.
-        passes: How often words are filled in.
+        model: Predicts the masked tokens; in eval mode.
+        source: Token ids of the sources, padded at the end.
+        lengths: How many tokens of each source are real; one or more.
+        iterations: How often tokens are masked and predicted.
         n_lengths: How many lengths are tried, of which the best one counts.
 
     Returns:
-        The words of each translation, without <eos>.
+        The token ids of each translation, without <eos>.
+
+    Raises:
+        ValueError: No sentence, or a number out of range.
 
     Source: Ghazvininejad et al. (2019), §3; §3.3 leaves out how likely the
         length is when translations are compared.
     """
     if not 1 <= n_lengths <= model.max_target_length:
         raise ValueError(
-            f"n_lengths must be from 1 to {model.max_target_length}, got {n_lengths}"
+            f"n_lengths must be from 1 to {model.max_target_length}, "
+            f"got {n_lengths}"
         )
-    check_lengths("sources", lengths, source.shape[1])
+    check_lengths("lengths", lengths, source.shape[1])
     memory, mask = model.encode(source, lengths)
-    likely = model.score_lengths(memory, mask).log_softmax(-1).topk(n_lengths)
-    n = 1 + likely.indices.flatten()  # row by row
-    memory, mask = (x.repeat_interleave(n_lengths, 0) for x in (memory, mask))
-    *_, draft = refine(model, memory, mask, n, passes)
-    mean = (likely.values.flatten() + draft.sure.sum(1)) / n
-    best = mean.view(-1, n_lengths).argmax(1).tolist()
+    length_log_probs = model.score_lengths(memory, mask).log_softmax(-1)
+    candidates = length_log_probs.topk(n_lengths)
+    n_tokens = 1 + candidates.indices.flatten()  # row by row
+    memory = memory.repeat_interleave(n_lengths, 0)
+    mask = mask.repeat_interleave(n_lengths, 0)
+    *_, draft = refine(model, memory, mask, n_tokens, iterations)
+    scores = candidates.values.flatten() + draft.log_probs.sum(1)
+    best = (scores / n_tokens).view(-1, n_lengths).argmax(1).tolist()
     rows = [i * n_lengths + choice for i, choice in enumerate(best)]
-    return [draft.words[row, : n[row]].tolist() for row in rows]
+    return [draft.token_ids[row, : n_tokens[row]].tolist() for row in rows]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/04-recurrent.md (bab186a2a449). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/04-recurrent.md (039d51ce7315). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -6,43 +6,44 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attention_book.checks import check_even, check_lengths
 from attention_book.scoring import AdditiveAttention, padding_mask
 
 
-class Memory(NamedTuple):
-    """What an encoder has read: a state for each word, a code for all."""
+__all__ = [
+    "AttentiveSeq2Seq",
+    "EncoderOutput",
+    "RecurrentEncoder",
+    "Seq2Seq",
+    "greedy_decode",
+]
+
+
+class EncoderOutput(NamedTuple):
+    """What an encoder returns: a state for each token, one vector for all."""
 
     states: Float[Tensor, "batch source d_model"]  # zeros at the padding
-    code: Float[Tensor, "batch d_model"]
-    mask: Bool[Tensor, "batch 1 source"]  # True = a real word
-
-
-def check_lengths(lengths: Tensor, source: Tensor) -> None:
-    """Raise ValueError unless each sentence has a length that fits."""
-    batch, longest = source.shape
-    inside = (lengths >= 1) & (lengths <= longest)
-    if lengths.shape != (batch,) or not inside.all():
-        raise ValueError(
-            f"lengths must be {batch} numbers from 1 to {longest}, "
-            f"got {lengths.tolist()}"
-        )
+    context: Float[Tensor, "batch d_model"]
+    mask: Bool[Tensor, "batch 1 source"]  # True = a real token
 
 
 class RecurrentEncoder(nn.Module):
-    """Read a sentence from both ends with two GRUs.
+    """A bidirectional GRU.
 
     Args:
         vocab_size: Size of the vocabulary.
-        d_model: Width of embeddings and states; even, half for each end.
+        d_model: Width of embeddings and states; even, half each direction.
 
-    Source: Bahdanau et al. (2015), §3.2; the code of the whole is added.
+    Raises:
+        ValueError: The width is odd.
+
+    Source: Bahdanau et al. (2015), §3.2; the context vector is added.
     """
 
     def __init__(self, *, vocab_size: int, d_model: int) -> None:
         super().__init__()
-        if d_model % 2:
-            raise ValueError(f"d_model must be even, got {d_model}")
-        self.embed = nn.Embedding(vocab_size, d_model)
+        check_even("d_model", d_model)
+        self.embedding = nn.Embedding(vocab_size, d_model)
         self.gru = nn.GRU(
             d_model, d_model // 2, batch_first=True, bidirectional=True
         )
@@ -51,35 +52,44 @@ class RecurrentEncoder(nn.Module):
         self,
         source: Int[Tensor, "batch source"],
         lengths: Int[Tensor, " batch"],
-    ) -> Memory:
-        """Read the first lengths[b] words of each sentence b.
+    ) -> EncoderOutput:
+        """Encode the first lengths[b] tokens of each sentence b.
 
         Raises:
             ValueError: Lengths that don't fit the source.
         """
-        check_lengths(lengths, source)
-        x = self.embed(source)
+        batch, max_length = source.shape
+        n_tokens = lengths.cpu()  # where pack_padded_sequence wants them
+        check_lengths("lengths", n_tokens, max_length)
+        if len(lengths) != batch:
+            raise ValueError(
+                f"lengths must be one for each of {batch} sentences, "
+                f"got {len(lengths)}"
+            )
+        x = self.embedding(source)
         packed = pack_padded_sequence(
-            x, lengths.cpu(), batch_first=True, enforce_sorted=False
+            x, n_tokens, batch_first=True, enforce_sorted=False
         )
         packed_states, last = self.gru(packed)
         states, _ = pad_packed_sequence(
-            packed_states, batch_first=True, total_length=source.shape[1]
+            packed_states, batch_first=True, total_length=max_length
         )
-        mask = padding_mask(lengths.to(x.device), source.shape[1])[:, 0]
-        return Memory(states, torch.cat([last[0], last[1]], dim=-1), mask)
+        context = torch.cat([last[0], last[1]], dim=-1)
+        mask = padding_mask(lengths.to(x.device), max_length)[:, 0]
+        return EncoderOutput(states, context, mask)
 
 
 class Seq2Seq(nn.Module):
-    """A GRU encoder–decoder: each target word sees the same code C.
+    """A GRU encoder–decoder: one context vector C for all target tokens.
 
     Args:
         source_vocab_size: Size of the source vocabulary.
         target_vocab_size: Size of the target vocabulary.
         d_model: Width of embeddings and states; even.
 
-    Source: Cho et al. (2014), §2.2. Departures: it reads from both ends;
-        C starts the GRU and joins its output, but not its every step.
+    Source: Cho et al. (2014), §2.2. Departures: the encoder is
+        bidirectional; C starts the GRU and joins its output, but not its
+        every step.
     """
 
     def __init__(
@@ -94,26 +104,34 @@ class Seq2Seq(nn.Module):
         self.encoder = RecurrentEncoder(
             vocab_size=source_vocab_size, d_model=d_model
         )
-        self.embed = nn.Embedding(target_vocab_size, d_model)
+        self.embedding = nn.Embedding(target_vocab_size, d_model)
         self.decoder = nn.GRU(d_model, d_model, batch_first=True)
         self.output = nn.Linear(2 * d_model, target_vocab_size)
 
-    def look(
-        self, states: Float[Tensor, "batch target d_model"], memory: Memory
+    def context_vectors(
+        self,
+        states: Float[Tensor, "batch target d_model"],
+        encoded: EncoderOutput,
     ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
-        """Return a code for each state, and the weights if there are any."""
-        return memory.code[:, None].expand_as(states), None
+        """Return a context vector for each state, and attention weights."""
+        return encoded.context[:, None].expand_as(states), None
 
-    def write(
+    def decode_step(
         self,
         target: Int[Tensor, "batch target"],
         state: Float[Tensor, "1 batch d_model"],
-        memory: Memory,
+        encoded: EncoderOutput,
     ) -> tuple[Float[Tensor, "batch target vocab"], Tensor, Tensor | None]:
-        """Read some target words: logits of the next, new state, weights."""
-        states, state = self.decoder(self.embed(target), state)
-        code, weights = self.look(states, memory)
-        return self.output(torch.cat([states, code], dim=-1)), state, weights
+        """Read some target tokens.
+
+        Returns:
+            The logits of the token after each, the new state, and the
+            attention weights if there are any.
+        """
+        states, state = self.decoder(self.embedding(target), state)
+        context, weights = self.context_vectors(states, encoded)
+        logits = self.output(torch.cat([states, context], dim=-1))
+        return logits, state, weights
 
     def forward(
         self,
@@ -121,13 +139,14 @@ class Seq2Seq(nn.Module):
         lengths: Int[Tensor, " batch"],
         target: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target vocab"]:
-        """Return the logits of the word after each word of the target."""
-        memory = self.encoder(source, lengths)
-        return self.write(target, memory.code[None], memory)[0]
+        """Return the logits after each token of the target."""
+        encoded = self.encoder(source, lengths)
+        logits, _, _ = self.decode_step(target, encoded.context[None], encoded)
+        return logits
 
 
 class AttentiveSeq2Seq(Seq2Seq):
-    """A GRU encoder–decoder: target word i sees its own code C_i.
+    """A GRU encoder–decoder: a context vector C_i for each target token.
 
     Args:
         source_vocab_size: Size of the source vocabulary.
@@ -150,14 +169,15 @@ class AttentiveSeq2Seq(Seq2Seq):
             d_query=d_model, d_key=d_model, d_attn=d_model
         )
 
-    def look(
-        self, states: Float[Tensor, "batch target d_model"], memory: Memory
+    def context_vectors(
+        self,
+        states: Float[Tensor, "batch target d_model"],
+        encoded: EncoderOutput,
     ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
-        """Return a code for each state, and where each looked."""
-        source = memory.states
-        mask = memory.mask
-        code, weights = self.attention(states, source, source, mask)
-        return code, weights
+        """Return a context vector for each state, and attention weights."""
+        keys = encoded.states  # and values
+        context, weights = self.attention(states, keys, keys, encoded.mask)
+        return context, weights
 
 
 @torch.no_grad()
@@ -166,34 +186,35 @@ def greedy_decode(
     source: Int[Tensor, "batch source"],
     lengths: Int[Tensor, " batch"],
     *,
-    start: int,
-    end: int,
+    bos: int,
+    eos: int,
     max_length: int,
 ) -> Int[Tensor, "batch target"]:
-    """Write the most likely next word, again and again.
+    """Append the most likely next token, again and again.
 
     Args:
         model: A model without or with attention.
-        source: Words of the source, padded at the end.
-        lengths: How many words of each sentence are real.
-        start: The word that every translation begins with; not returned.
-        end: The word that says stop. What comes after it is end as well.
+        source: Token ids of the source, padded at the end.
+        lengths: How many tokens of each sentence are real.
+        bos: The token that every translation begins with; not returned.
+        eos: The token that ends a translation. What comes after it is eos
+            as well.
         max_length: Stop here even if some sentence has not ended.
 
     Returns:
-        The words of the translations.
+        The token ids of the translations.
 
     Raises:
         ValueError: Lengths that don't fit the source.
     """
-    memory = model.encoder(source, lengths)
-    state = memory.code[None]
-    word = torch.full_like(source[:, :1], start)
-    words: list[Tensor] = []
-    done = torch.zeros_like(word, dtype=torch.bool)
-    while len(words) < max_length and not done.all():
-        logits, state, _ = model.write(word, state, memory)
-        word = logits.argmax(dim=-1).masked_fill(done, end)
-        done = word == end
-        words.append(word)
-    return torch.cat(words, dim=1) if words else source[:, :0]
+    encoded = model.encoder(source, lengths)
+    state = encoded.context[None]
+    token = torch.full_like(source[:, :1], bos)
+    tokens: list[Tensor] = []
+    done = torch.zeros_like(token, dtype=torch.bool)
+    while len(tokens) < max_length and not done.all():
+        logits, state, _ = model.decode_step(token, state, encoded)
+        token = logits.argmax(dim=-1).masked_fill(done, eos)
+        done = token == eos
+        tokens.append(token)
+    return torch.cat(tokens, dim=1) if tokens else source[:, :0]

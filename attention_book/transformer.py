@@ -1,4 +1,4 @@
-# Made from docs/chapters/10-transformer.md (5ed1cbf2e955). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/10-transformer.md (6599449725bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +44,22 @@ Norm = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "swiglu"]
 Positions = Literal["sinusoidal", "learned", "rotary", "alibi"]
 
+_COUNTS = (
+    "source_vocab_size",
+    "target_vocab_size",
+    "d_model",
+    "n_heads",
+    "d_ff",
+    "n_layers",
+    "max_length",
+)
+_KINDS = {
+    "share_embeddings": Literal[False, True],
+    "norm": Norm,
+    "feed_forward": FeedForwardKind,
+    "positions": Positions,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
@@ -63,7 +79,8 @@ class TransformerConfig:
         norm: Layer normalisation after each sublayer or before it.
         feed_forward: The activation of the feed-forward network.
         positions: The kind of positional encoding.
-        max_length: How many positions there are, if they are learnt.
+        max_length: How many learned positions there are, if they are
+            learned.
 
     Raises:
         ValueError: A number or a kind is out of range, or they do not fit.
@@ -86,55 +103,38 @@ class TransformerConfig:
     max_length: int = 1024
 
     def __post_init__(self) -> None:
-        _check_config(self)
-
-
-_COUNTS = (
-    "source_vocab_size",
-    "target_vocab_size",
-    "d_model",
-    "n_heads",
-    "d_ff",
-    "n_layers",
-    "max_length",
-)
-_KINDS = {
-    "share_embeddings": Literal[False, True],
-    "norm": Norm,
-    "feed_forward": FeedForwardKind,
-    "positions": Positions,
-}
-
-
-def _check_config(c: TransformerConfig) -> None:
-    """Raise ValueError unless each entry makes sense and all fit."""
-    for name in (
-        *_COUNTS,
-        *(["n_kv_heads"] if c.n_kv_heads is not None else []),
-    ):
-        # type, because isinstance takes True for an int
-        if type(got := getattr(c, name)) is not int or got < 1:
+        n_kv_heads = self.n_kv_heads
+        if n_kv_heads is None:
+            n_kv_heads = self.n_heads
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        counts["n_kv_heads"] = n_kv_heads
+        for name, count in counts.items():
+            # type, because isinstance takes True for an int
+            if type(count) is not int or count < 1:
+                raise ValueError(
+                    f"{name} must be a positive whole number, got {count!r}"
+                )
+        rate = self.dropout
+        if not isinstance(rate, int | float) or not 0 <= rate < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {rate!r}")
+        for name, kind in _KINDS.items():
+            got = getattr(self, name)
+            if got not in get_args(kind):
+                raise ValueError(
+                    f"{name} must be one of {get_args(kind)}, got {got!r}"
+                )
+        check_heads(self.d_model, self.n_heads, n_kv_heads)
+        if self.positions == "sinusoidal":
+            check_even("d_model", self.d_model)
+        if self.positions == "rotary":
+            check_even("d_model / n_heads", self.d_model // self.n_heads)
+        same_size = self.source_vocab_size == self.target_vocab_size
+        if self.share_embeddings and not same_size:
             raise ValueError(
-                f"{name} must be a positive whole number, got {got!r}"
+                "shared embeddings need vocabularies of one size, got "
+                f"source_vocab_size {self.source_vocab_size} and "
+                f"target_vocab_size {self.target_vocab_size}"
             )
-    if not isinstance(c.dropout, int | float) or not 0 <= c.dropout < 1:
-        raise ValueError(f"dropout must be in [0, 1), got {c.dropout!r}")
-    for name, kind in _KINDS.items():
-        if (got := getattr(c, name)) not in get_args(kind):
-            raise ValueError(
-                f"{name} must be one of {get_args(kind)}, got {got!r}"
-            )
-    check_heads(c.d_model, c.n_heads, c.n_kv_heads or c.n_heads)
-    if c.positions == "sinusoidal":
-        check_even("d_model", c.d_model)
-    if c.positions == "rotary":
-        check_even("d_model / n_heads", c.d_model // c.n_heads)
-    if c.share_embeddings and c.source_vocab_size != c.target_vocab_size:
-        raise ValueError(
-            "a shared vocabulary must have one size, got source_vocab_size "
-            f"{c.source_vocab_size} and target_vocab_size "
-            f"{c.target_vocab_size}"
-        )
 
 
 class Embedding(nn.Module):
@@ -170,36 +170,39 @@ class Embedding(nn.Module):
         return self.dropout(x)
 
 
-def make_attention(config: TransformerConfig) -> MultiHeadAttention:
+def _make_self_attention(config: TransformerConfig) -> MultiHeadAttention:
     """Make self-attention, with its kind of positions."""
-    kinds = {"rotary": RotaryAttention, "alibi": ALiBiAttention}
-    kind = kinds.get(config.positions, MultiHeadAttention)
+    kind = MultiHeadAttention
+    if config.positions == "rotary":
+        kind = RotaryAttention
+    if config.positions == "alibi":
+        kind = ALiBiAttention
     return kind(config.d_model, config.n_heads, n_kv_heads=config.n_kv_heads)
 
 
-def make_cross_attention(config: TransformerConfig) -> MultiHeadAttention:
-    """Make cross-attention, which knows no positions."""
+def _make_cross_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """Make cross-attention, which has no positions."""
     return MultiHeadAttention(
         config.d_model, config.n_heads, n_kv_heads=config.n_kv_heads
     )
 
 
-def make_feed_forward(config: TransformerConfig) -> nn.Module:
+def _make_feed_forward(config: TransformerConfig) -> nn.Module:
     """Make a feed-forward network."""
     if config.feed_forward == "swiglu":
         return SwiGLU(config.d_model, config.d_ff)
-    activation = {"relu": torch.relu, "gelu": F.gelu}[config.feed_forward]
+    activation = F.gelu if config.feed_forward == "gelu" else torch.relu
     return FeedForward(config.d_model, config.d_ff, activation=activation)
 
 
-def make_residual(config: TransformerConfig) -> PostNorm:
+def _make_residual(config: TransformerConfig) -> PostNorm:
     """Make a residual connection, with its normalisation."""
-    kind = {"post": PostNorm, "pre": PreNorm}[config.norm]
+    kind = PreNorm if config.norm == "pre" else PostNorm
     return kind(config.d_model, config.dropout)
 
 
-def make_final_norm(config: TransformerConfig) -> nn.Module | None:
-    """Make the norm of a whole stack: pre-norm needs it, post-norm does not."""
+def _make_final_norm(config: TransformerConfig) -> nn.Module | None:
+    """Make the norm at the end of a stack, which only pre-norm needs."""
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
 
 
@@ -223,29 +226,29 @@ class Transformer(nn.Module):
         self.encoder = Encoder(
             [
                 EncoderLayer(
-                    make_attention(config),
-                    make_feed_forward(config),
-                    (make_residual(config), make_residual(config)),
+                    _make_self_attention(config),
+                    _make_feed_forward(config),
+                    (_make_residual(config), _make_residual(config)),
                 )
                 for _ in range(config.n_layers)
             ],
-            make_final_norm(config),
+            _make_final_norm(config),
         )
         self.decoder = Decoder(
             [
                 DecoderLayer(
-                    make_attention(config),
-                    make_cross_attention(config),
-                    make_feed_forward(config),
+                    _make_self_attention(config),
+                    _make_cross_attention(config),
+                    _make_feed_forward(config),
                     (
-                        make_residual(config),
-                        make_residual(config),
-                        make_residual(config),
+                        _make_residual(config),
+                        _make_residual(config),
+                        _make_residual(config),
                     ),
                 )
                 for _ in range(config.n_layers)
             ],
-            make_final_norm(config),
+            _make_final_norm(config),
         )
 
     def encode(

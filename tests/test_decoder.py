@@ -4,21 +4,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book import (
-    KeyValueCache,
-    MultiHeadAttention,
-    RotaryAttention,
-    causal_mask,
-    padding_mask,
-)
+from attention_book.caches import KeyValueCache
 from attention_book.decoder import Decoder, DecoderLayer, teacher_forcing_pair
 from attention_book.encoder import FeedForward, PostNorm, PreNorm
+from attention_book.multi_head import MultiHeadAttention
 from attention_book.padding import PackedMask, PaddingLayout
-from tests.twins import randomise, stack_state
+from attention_book.positions import RotaryAttention
+from attention_book.scoring import causal_mask, padding_mask
+from tests.torch_state import randomise, stack_state
 
 
 BATCH = 3
-WORDS = 5
+TARGET = 5
 SOURCE = 7
 D = 24
 HEADS = 4
@@ -27,16 +24,16 @@ LAYERS = 2
 MASK = padding_mask(torch.tensor([7, 2, 4]), SOURCE)
 
 
-def inputs() -> tuple[Tensor, Tensor]:
+def make_inputs() -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     return (
-        torch.randn(BATCH, WORDS, D, generator=generator),
+        torch.randn(BATCH, TARGET, D, generator=generator),
         torch.randn(BATCH, SOURCE, D, generator=generator),
     )
 
 
-def a_decoder(
-    around: type[PostNorm],
+def make_decoder(
+    residual: type[PostNorm],
     attention: type[MultiHeadAttention] = MultiHeadAttention,
 ) -> Decoder:
     torch.manual_seed(1)
@@ -45,17 +42,17 @@ def a_decoder(
             attention(D, HEADS),
             MultiHeadAttention(D, HEADS),
             FeedForward(D, D_FF),
-            (around(D), around(D), around(D)),
+            (residual(D), residual(D), residual(D)),
         )
         for _ in range(LAYERS)
     ]
-    last = nn.LayerNorm(D) if around is PreNorm else None
-    made = Decoder(layers, last)
-    randomise(made)
-    return made
+    norm = nn.LayerNorm(D) if residual is PreNorm else None
+    decoder = Decoder(layers, norm)
+    randomise(decoder)
+    return decoder
 
 
-def pytorch_twin(ours: Decoder) -> nn.TransformerDecoder:
+def torch_decoder(ours: Decoder) -> nn.TransformerDecoder:
     """PyTorch's decoder with the parameters of ours."""
     pre = isinstance(ours.norm, nn.LayerNorm)
     layer = nn.TransformerDecoderLayer(
@@ -68,61 +65,61 @@ def pytorch_twin(ours: Decoder) -> nn.TransformerDecoder:
     return theirs
 
 
-@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
 def test_it_equals_pytorch_forward_and_backward(
-    around: type[PostNorm],
+    residual: type[PostNorm],
 ) -> None:
-    ours = a_decoder(around)
+    ours = make_decoder(residual)
     for parameter in ours.parameters():  # norms and biases differ as well
         nn.init.uniform_(parameter, -0.5, 0.5)
-    theirs = pytorch_twin(ours)
+    theirs = torch_decoder(ours)
     (x, memory), (y, other) = (
-        [t.requires_grad_() for t in inputs()] for _ in "ab"
+        [t.requires_grad_() for t in make_inputs()] for _ in "ab"
     )
     mine = ours(x, memory, MASK)
     expected = theirs(
         y,
         other,
-        tgt_mask=~causal_mask(WORDS),
+        tgt_mask=~causal_mask(TARGET),
         memory_key_padding_mask=~MASK[:, 0, 0],
     )
     torch.testing.assert_close(mine, expected, atol=1e-5, rtol=1e-5)
-    slope = torch.arange(mine.numel()).reshape(mine.shape).cos()
-    (mine * slope).sum().backward()
-    (expected * slope).sum().backward()
+    upstream = torch.arange(mine.numel()).reshape(mine.shape).cos()
+    (mine * upstream).sum().backward()
+    (expected * upstream).sum().backward()
     torch.testing.assert_close(x.grad, y.grad, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(memory.grad, other.grad, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("attention", [MultiHeadAttention, RotaryAttention])
-@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
 @pytest.mark.parametrize("steps", [[1] * 5, [2, 1, 2], [5]])
 def test_step_by_step_equals_all_at_once(
     steps: list[int],
-    around: type[PostNorm],
+    residual: type[PostNorm],
     attention: type[MultiHeadAttention],
 ) -> None:
-    decoder = a_decoder(around, attention).eval()
-    x, memory = inputs()
+    decoder = make_decoder(residual, attention).eval()
+    x, memory = make_inputs()
     with torch.no_grad():
-        remembered = decoder.project_memory(memory)
-        caches = [KeyValueCache(WORDS) for _ in range(LAYERS)]
-        parts = [
-            decoder(part, remembered, MASK, caches)
-            for part in x.split(steps, dim=1)
+        projected = decoder.project_memory(memory)
+        caches = [KeyValueCache(TARGET) for _ in range(LAYERS)]
+        chunks = [
+            decoder(chunk, projected, MASK, caches)
+            for chunk in x.split(steps, dim=1)
         ]
         expected = decoder(x, memory, MASK)
     torch.testing.assert_close(
-        torch.cat(parts, dim=1), expected, atol=1e-5, rtol=1e-5
+        torch.cat(chunks, dim=1), expected, atol=1e-5, rtol=1e-5
     )
 
 
 def test_the_future_and_the_padding_are_hidden_and_the_source_is_not() -> None:
-    decoder = a_decoder(PreNorm).eval()
-    x, memory = inputs()
+    decoder = make_decoder(PreNorm).eval()
+    x, memory = make_inputs()
     usual = decoder(x, memory, MASK)
     torch.manual_seed(0)
-    for i in range(1, WORDS):
+    for i in range(1, TARGET):
         changed = x.clone()
         changed[:, i] = torch.randn(BATCH, D)
         output = decoder(changed, memory, MASK)
@@ -137,42 +134,42 @@ def test_the_future_and_the_padding_are_hidden_and_the_source_is_not() -> None:
 
 def test_translations_are_shifted_by_one() -> None:
     target = torch.tensor([[1, 5, 7, 2], [1, 8, 2, 0]])
-    read, write = teacher_forcing_pair(target)
-    assert read.tolist() == [[1, 5, 7], [1, 8, 2]]
-    assert write.tolist() == [[5, 7, 2], [8, 2, 0]]
+    decoder_input, labels = teacher_forcing_pair(target)
+    assert decoder_input.tolist() == [[1, 5, 7], [1, 8, 2]]
+    assert labels.tolist() == [[5, 7, 2], [8, 2, 0]]
 
 
 def test_a_cache_for_each_layer_is_asked_for() -> None:
-    x, memory = inputs()
-    decoder = a_decoder(PreNorm)
+    x, memory = make_inputs()
+    decoder = make_decoder(PreNorm)
     with pytest.raises(ValueError, match="each of 2 layers, got 2 and 1"):
-        decoder(x, memory, caches=[KeyValueCache(WORDS)])
+        decoder(x, memory, caches=[KeyValueCache(TARGET)])
     with pytest.raises(ValueError, match="each of 2 layers, got 1 and 2"):
         decoder(x, decoder.project_memory(memory)[:1])
 
 
 @pytest.mark.parametrize("is_causal", [True, False])
-def test_packed_words_are_decoded_as_padded_ones(is_causal: bool) -> None:
-    decoder = a_decoder(PreNorm).eval()
-    (x, memory) = inputs()
-    words = PaddingLayout(torch.tensor([WORDS, 2, 3]), WORDS)
+def test_packed_tokens_are_decoded_as_padded_ones(is_causal: bool) -> None:
+    decoder = make_decoder(PreNorm).eval()
+    x, memory = make_inputs()
+    target = PaddingLayout(torch.tensor([TARGET, 2, 3]), TARGET)
     source = PaddingLayout(torch.tensor([2, SOURCE, 1]), SOURCE)
     padded = decoder(
-        x, memory, source.mask, mask=words.mask, is_causal=is_causal
+        x, memory, source.mask, mask=target.mask, is_causal=is_causal
     )
     packed = decoder(
-        words.pack(x),
+        target.unpad(x),
         source.unpad(memory),
-        PackedMask(words, source),
-        mask=PackedMask(words, words),
+        PackedMask(target, source),
+        mask=PackedMask(target, target),
         is_causal=is_causal,
     )
-    torch.testing.assert_close(packed, words.pack(padded))
+    torch.testing.assert_close(packed, target.unpad(padded))
 
 
-def test_the_words_may_look_ahead_where_nothing_is_causal() -> None:
-    decoder = a_decoder(PreNorm).eval()
-    (x, memory) = inputs()
+def test_tokens_attend_to_the_future_where_nothing_is_causal() -> None:
+    decoder = make_decoder(PreNorm).eval()
+    x, memory = make_inputs()
     usual = decoder(x, memory, MASK, is_causal=False)
     changed = torch.cat([x[:, :-1], torch.ones_like(x[:, -1:])], dim=1)
     output = decoder(changed, memory, MASK, is_causal=False)

@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book import MultiHeadAttention, padding_mask
 from attention_book.encoder import (
     Encoder,
     EncoderLayer,
@@ -14,11 +13,13 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
-from tests.twins import randomise, stack_state
+from attention_book.multi_head import MultiHeadAttention
+from attention_book.scoring import padding_mask
+from tests.torch_state import randomise, stack_state
 
 
 BATCH = 3
-WORDS = 7
+LENGTH = 7
 D = 24
 HEADS = 4
 D_FF = 40
@@ -26,30 +27,30 @@ LAYERS = 2
 LENGTHS = torch.tensor([7, 2, 4])
 
 
-def words() -> Tensor:
+def make_input() -> Tensor:
     generator = torch.Generator().manual_seed(0)
-    return torch.randn(BATCH, WORDS, D, generator=generator)
+    return torch.randn(BATCH, LENGTH, D, generator=generator)
 
 
-def an_encoder(
-    around: type[PostNorm], dropout: float = 0.0, activation: object = F.relu
+def make_encoder(
+    residual: type[PostNorm], dropout: float = 0.0, activation: object = F.relu
 ) -> Encoder:
     torch.manual_seed(1)
     layers = [
         EncoderLayer(
             MultiHeadAttention(D, HEADS, dropout=dropout),
             FeedForward(D, D_FF, activation=activation, dropout=dropout),
-            (around(D, dropout), around(D, dropout)),
+            (residual(D, dropout), residual(D, dropout)),
         )
         for _ in range(LAYERS)
     ]
-    last = nn.LayerNorm(D) if around is PreNorm else None
-    made = Encoder(layers, last)
-    randomise(made)
-    return made
+    norm = nn.LayerNorm(D) if residual is PreNorm else None
+    encoder = Encoder(layers, norm)
+    randomise(encoder)
+    return encoder
 
 
-def pytorch_twin(ours: Encoder, activation: object) -> nn.TransformerEncoder:
+def torch_encoder(ours: Encoder, activation: object) -> nn.TransformerEncoder:
     """PyTorch's encoder with the parameters of ours."""
     pre = isinstance(ours.norm, nn.LayerNorm)
     layer = nn.TransformerEncoderLayer(
@@ -72,21 +73,21 @@ def pytorch_twin(ours: Encoder, activation: object) -> nn.TransformerEncoder:
 
 
 @pytest.mark.parametrize("activation", [F.relu, F.gelu])
-@pytest.mark.parametrize("around", [PostNorm, PreNorm])
+@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
 def test_it_equals_pytorch_forward_and_backward(
-    around: type[PostNorm], activation: object
+    residual: type[PostNorm], activation: object
 ) -> None:
-    ours = an_encoder(around, activation=activation)
-    theirs = pytorch_twin(ours, activation)
-    mask = padding_mask(LENGTHS, WORDS)
-    a, b = (words().requires_grad_() for _ in "ab")
+    ours = make_encoder(residual, activation=activation)
+    theirs = torch_encoder(ours, activation)
+    mask = padding_mask(LENGTHS, LENGTH)
+    a, b = (make_input().requires_grad_() for _ in "ab")
     real = mask[:, 0, 0, :, None]
-    slope = torch.arange(a.numel()).reshape(a.shape).cos() * real
+    upstream = torch.arange(a.numel()).reshape(a.shape).cos() * real
     mine = ours(a, mask)
     other = theirs(b, src_key_padding_mask=~mask[:, 0, 0])
     torch.testing.assert_close(mine * real, other * real, atol=1e-5, rtol=1e-5)
-    (mine * slope).sum().backward()
-    (other * slope).sum().backward()
+    (mine * upstream).sum().backward()
+    (other * upstream).sum().backward()
     torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-4)
     for i in range(LAYERS):
         mine_ff = ours.layers[i].feed_forward.up_proj.weight.grad
@@ -94,16 +95,16 @@ def test_it_equals_pytorch_forward_and_backward(
         torch.testing.assert_close(mine_ff, other_ff, atol=1e-4, rtol=1e-4)
 
 
-def test_a_feed_forward_network_is_its_formula_word_by_word() -> None:
+def test_a_feed_forward_network_is_its_formula_token_by_token() -> None:
     torch.manual_seed(0)
     network = FeedForward(D, D_FF)
-    x = words()
+    x = make_input()
     W_1 = network.up_proj.weight.T
     b_1 = network.up_proj.bias
     W_2 = network.down_proj.weight.T
     b_2 = network.down_proj.bias
     for b in range(BATCH):
-        for i in range(WORDS):
+        for i in range(LENGTH):
             middle = torch.clamp(x[b, i] @ W_1 + b_1, min=0)
             torch.testing.assert_close(
                 network(x)[b, i], middle @ W_2 + b_2, atol=1e-5, rtol=1e-5
@@ -113,7 +114,7 @@ def test_a_feed_forward_network_is_its_formula_word_by_word() -> None:
 def test_swiglu_is_its_formula() -> None:
     torch.manual_seed(0)
     network = SwiGLU(D, D_FF)
-    x = words()
+    x = make_input()
     W, V = network.up_proj.weight.T.chunk(2, dim=1)
     gate = x @ W
     middle = gate * torch.sigmoid(gate) * (x @ V)
@@ -121,45 +122,49 @@ def test_swiglu_is_its_formula() -> None:
     torch.testing.assert_close(network(x), expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("around", [PostNorm, PreNorm])
-def test_norms_stand_where_their_names_say(around: type[PostNorm]) -> None:
+@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
+def test_norms_stand_where_their_names_say(residual: type[PostNorm]) -> None:
     torch.manual_seed(0)
-    wrap = around(D)
-    x = 5 * words() + 3
-    part = nn.Linear(D, D)
+    connection = residual(D)
+    x = 5 * make_input() + 3
+    sublayer = nn.Linear(D, D)
     expected = (
-        wrap.norm(x + part(x))
-        if around is PostNorm
-        else x + part(wrap.norm(x))
+        connection.norm(x + sublayer(x))
+        if residual is PostNorm
+        else x + sublayer(connection.norm(x))
     )
-    torch.testing.assert_close(wrap(x, part), expected)
+    torch.testing.assert_close(connection(x, sublayer), expected)
 
 
-@pytest.mark.parametrize("around", [PostNorm, PreNorm])
-def test_dropout_acts_in_training_only(around: type[PostNorm]) -> None:
-    encoder = an_encoder(around, dropout=0.5)
-    x = words()
+@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
+def test_dropout_acts_in_training_only(residual: type[PostNorm]) -> None:
+    encoder = make_encoder(residual, dropout=0.5)
+    x = make_input()
     assert not torch.allclose(encoder(x), encoder(x))
     encoder.eval()
-    torch.testing.assert_close(encoder(x), an_encoder(around)(x))
+    torch.testing.assert_close(encoder(x), make_encoder(residual)(x))
 
 
-def test_dropout_reaches_every_part() -> None:
-    x = words()
+def test_dropout_reaches_every_sublayer() -> None:
+    x = make_input()
     torch.manual_seed(0)
-    for part in FeedForward(D, D_FF, dropout=0.5), SwiGLU(D, 9, dropout=0.5):
-        assert not torch.allclose(part(x), part(x))
-    wrap = PostNorm(D, 0.5)
-    assert not torch.allclose(wrap(x, nn.Identity()), wrap(x, nn.Identity()))
+    for network in (
+        FeedForward(D, D_FF, dropout=0.5),
+        SwiGLU(D, 9, dropout=0.5),
+    ):
+        assert not torch.allclose(network(x), network(x))
+    connection = PostNorm(D, 0.5)
+    once, again = (connection(x, nn.Identity()) for _ in "ab")
+    assert not torch.allclose(once, again)
 
 
-@pytest.mark.parametrize("around", [PostNorm, PreNorm])
-def test_padding_reaches_no_real_word(around: type[PostNorm]) -> None:
-    encoder = an_encoder(around).eval()
-    x = words()
-    mask = padding_mask(LENGTHS, WORDS)
-    scribbled = torch.where(mask[:, 0, 0, :, None], x, 99.0)
+@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
+def test_padding_reaches_no_real_token(residual: type[PostNorm]) -> None:
+    encoder = make_encoder(residual).eval()
+    x = make_input()
+    mask = padding_mask(LENGTHS, LENGTH)
+    changed = torch.where(mask[:, 0, 0, :, None], x, 99.0)
     real = mask[:, 0, 0]
     torch.testing.assert_close(
-        encoder(scribbled, mask)[real], encoder(x, mask)[real]
+        encoder(changed, mask)[real], encoder(x, mask)[real]
     )

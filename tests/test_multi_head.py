@@ -16,7 +16,7 @@ from attention_book import (
 from attention_book.multi_head import join_heads, split_heads
 from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.positions import ALiBiAttention, RotaryAttention
-from tests.twins import attention_state
+from tests.torch_state import attention_state
 
 
 BATCH = 3

@@ -19,24 +19,26 @@ BATCH = 3
 SOURCE = 7
 TARGET = 5
 D = 6
-N_SOURCE = 13
-N_TARGET = 11
+SOURCE_VOCAB_SIZE = 13
+TARGET_VOCAB_SIZE = 11
 LENGTHS = torch.tensor([7, 2, 4])
 KINDS = [Seq2Seq, AttentiveSeq2Seq]
 
 
-def a_model(kind: type[Seq2Seq]) -> Seq2Seq:
+def make_model(kind: type[Seq2Seq]) -> Seq2Seq:
     torch.manual_seed(0)
     return kind(
-        source_vocab_size=N_SOURCE, target_vocab_size=N_TARGET, d_model=D
+        source_vocab_size=SOURCE_VOCAB_SIZE,
+        target_vocab_size=TARGET_VOCAB_SIZE,
+        d_model=D,
     )
 
 
-def words() -> tuple[Tensor, Tensor]:
+def make_token_ids() -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(1)
     return (
-        torch.randint(N_SOURCE, (BATCH, SOURCE), generator=generator),
-        torch.randint(N_TARGET, (BATCH, TARGET), generator=generator),
+        torch.randint(SOURCE_VOCAB_SIZE, (BATCH, SOURCE), generator=generator),
+        torch.randint(TARGET_VOCAB_SIZE, (BATCH, TARGET), generator=generator),
     )
 
 
@@ -57,11 +59,11 @@ def cell(gru: torch.nn.GRU, x: Tensor, h: Tensor, end: str = "") -> Tensor:
 
 
 def test_the_encoder_reads_each_sentence_from_both_ends() -> None:
-    encoder = a_model(Seq2Seq).encoder
-    source, _ = words()
-    memory = encoder(source, LENGTHS)
+    encoder = make_model(Seq2Seq).encoder
+    source, _ = make_token_ids()
+    encoded = encoder(source, LENGTHS)
     for b, n in enumerate(LENGTHS.tolist()):
-        x = encoder.embed(source[b, :n])
+        x = encoder.embedding(source[b, :n])
         forward = [torch.zeros(D // 2)]
         backward = [torch.zeros(D // 2)]
         for t in range(n):
@@ -72,27 +74,27 @@ def test_the_encoder_reads_each_sentence_from_both_ends() -> None:
         states = torch.cat(
             [torch.stack(forward[1:]), torch.stack(backward[:0:-1])], dim=-1
         )
-        torch.testing.assert_close(memory.states[b, :n], states)
-        assert (memory.states[b, n:] == 0).all()
-        code = torch.cat([forward[-1], backward[-1]])
-        torch.testing.assert_close(memory.code[b], code)
-        assert memory.mask[b, 0].tolist() == [j < n for j in range(SOURCE)]
+        torch.testing.assert_close(encoded.states[b, :n], states)
+        assert (encoded.states[b, n:] == 0).all()
+        context = torch.cat([forward[-1], backward[-1]])
+        torch.testing.assert_close(encoded.context[b], context)
+        assert encoded.mask[b, 0].tolist() == [j < n for j in range(SOURCE)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_logits_are_the_equations_word_by_word(kind: type[Seq2Seq]) -> None:
-    model = a_model(kind)
-    source, target = words()
+def test_logits_are_the_equations_token_by_token(kind: type[Seq2Seq]) -> None:
+    model = make_model(kind)
+    source, target = make_token_ids()
     logits = model(source, LENGTHS, target)
-    memory = model.encoder(source, LENGTHS)
+    encoded = model.encoder(source, LENGTHS)
     for b, n in enumerate(LENGTHS.tolist()):
-        state = memory.code[b]
+        state = encoded.context[b]
         for i in range(TARGET):
-            state = cell(model.decoder, model.embed(target[b, i]), state)
-            code = memory.code[b]
+            state = cell(model.decoder, model.embedding(target[b, i]), state)
+            context = encoded.context[b]
             if isinstance(model, AttentiveSeq2Seq):
                 net = model.attention
-                h = memory.states[b, :n]
+                h = encoded.states[b, :n]
                 scores = [
                     net.score(
                         torch.tanh(net.q_proj(state) + net.k_proj(h[j]))
@@ -100,13 +102,13 @@ def test_logits_are_the_equations_word_by_word(kind: type[Seq2Seq]) -> None:
                     for j in range(n)
                 ]
                 total = sum(map(math.exp, scores))
-                code = torch.stack(
+                context = torch.stack(
                     [
                         math.exp(score) / total * h[j]
                         for j, score in enumerate(scores)
                     ]
                 ).sum(dim=0)
-            expected = model.output(torch.cat([state, code]))
+            expected = model.output(torch.cat([state, context]))
             torch.testing.assert_close(
                 logits[b, i], expected, atol=1e-5, rtol=1e-5
             )
@@ -116,15 +118,15 @@ def test_logits_are_the_equations_word_by_word(kind: type[Seq2Seq]) -> None:
 def test_padding_changes_nothing_and_gets_no_gradient(
     kind: type[Seq2Seq],
 ) -> None:
-    model = a_model(kind)
-    source, target = words()
+    model = make_model(kind)
+    source, target = make_token_ids()
     longer = F.pad(source, (0, 4), value=9)
     torch.testing.assert_close(
         model(longer, LENGTHS, target), model(source, LENGTHS, target)
     )
     only = F.pad(torch.zeros(BATCH, 1, dtype=torch.long), (0, 4), value=12)
     model(only, torch.ones(BATCH, dtype=torch.long), target).sum().backward()
-    gradient = model.encoder.embed.weight.grad
+    gradient = model.encoder.embedding.weight.grad
     assert gradient is not None
     assert (gradient[12] == 0).all()
     assert (gradient[0] != 0).any()
@@ -132,60 +134,69 @@ def test_padding_changes_nothing_and_gets_no_gradient(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_greedy_equals_reading_everything_again(kind: type[Seq2Seq]) -> None:
-    model = a_model(kind)
-    source, _ = words()
-    start = 1
-    most = 9
+    model = make_model(kind)
+    source, _ = make_token_ids()
+    bos = 1
+    max_length = 9
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter *= 3  # so that it writes more than one word
+            parameter *= 3  # so that not all end at once
     spread = 0
-    for end in range(N_TARGET):
-        written = greedy_decode(
-            model, source, LENGTHS, start=start, end=end, max_length=most
+    for eos in range(TARGET_VOCAB_SIZE):
+        found = greedy_decode(
+            model, source, LENGTHS, bos=bos, eos=eos, max_length=max_length
         )
         lengths = []
         for b in range(BATCH):
-            target = [start]
-            while len(target) <= most and end not in target[1:]:
+            target = [bos]
+            while len(target) <= max_length and eos not in target[1:]:
                 alone = source[b : b + 1], LENGTHS[b : b + 1]
                 logits = model(*alone, torch.tensor([target]))
                 target.append(int(logits[0, -1].argmax()))
             lengths.append(len(target) - 1)
-            padded = target[1:] + [end] * (written.shape[1] - lengths[-1])
-            assert written[b].tolist() == padded
-        assert written.shape[1] == max(lengths)
+            padded = target[1:] + [eos] * (found.shape[1] - lengths[-1])
+            assert found[b].tolist() == padded
+        assert found.shape[1] == max(lengths)
         spread = max(spread, max(lengths) - min(lengths))
     assert spread > 2  # some ended long before others
 
 
 def test_it_stops_when_all_have_ended() -> None:
-    model = a_model(Seq2Seq)
+    model = make_model(Seq2Seq)
     with torch.no_grad():
         model.output.bias[2] += 100
-    source, _ = words()
-    written = greedy_decode(
-        model, source, LENGTHS, start=1, end=2, max_length=9
-    )
-    assert written.tolist() == [[2]] * BATCH
+    source, _ = make_token_ids()
+    found = greedy_decode(model, source, LENGTHS, bos=1, eos=2, max_length=9)
+    assert found.tolist() == [[2]] * BATCH
 
 
-def test_no_words_are_written_where_none_are_asked_for() -> None:
-    source, _ = words()
-    written = greedy_decode(
-        a_model(Seq2Seq), source, LENGTHS, start=1, end=2, max_length=0
+def test_a_max_length_of_0_gives_no_tokens() -> None:
+    source, _ = make_token_ids()
+    found = greedy_decode(
+        make_model(Seq2Seq), source, LENGTHS, bos=1, eos=2, max_length=0
     )
-    assert written.shape == (BATCH, 0)
+    assert found.shape == (BATCH, 0)
 
 
 def test_an_odd_width_is_named() -> None:
-    with pytest.raises(ValueError, match="d_model must be even, got 7"):
-        RecurrentEncoder(n_words=3, d_model=7)
+    with pytest.raises(ValueError, match=r"d_model must be even .* got 7"):
+        RecurrentEncoder(vocab_size=3, d_model=7)
 
 
-@pytest.mark.parametrize("lengths", [[7, 0, 4], [7, 8, 4], [7, 2]])
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([7, 0, 4], r"lengths must be from 1 to 7, got \[7, 0, 4\]"),
+        ([7, 8, 4], r"lengths must be from 1 to 7, got \[7, 8, 4\]"),
+        ([7, 2], "lengths must be one for each of 3 sentences, got 2"),
+        ([[7], [2], [4]], "lengths must be whole numbers .* shape .3, 1."),
+        ([7.0, 2.0, 4.0], "lengths must be whole numbers .* torch.float32"),
+    ],
+)
 @pytest.mark.usefixtures("unchecked")
-def test_lengths_that_do_not_fit_are_named(lengths: list[int]) -> None:
-    source, _ = words()
-    with pytest.raises(ValueError, match="lengths must be 3 numbers from 1"):
-        a_model(Seq2Seq).encoder(source, torch.tensor(lengths))
+def test_lengths_that_do_not_fit_are_named(
+    lengths: list[int], message: str
+) -> None:
+    source, _ = make_token_ids()
+    with pytest.raises(ValueError, match=message):
+        make_model(Seq2Seq).encoder(source, torch.tensor(lengths))

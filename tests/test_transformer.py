@@ -1,42 +1,31 @@
 """attention_book.transformer against torch.nn.Transformer and itself."""
 
 import dataclasses
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book import KeyValueCache, causal_mask
-from attention_book.transformer import Transformer, TransformerConfig
-from tests.twins import randomise, stack_state
+from attention_book.caches import KeyValueCache
+from attention_book.scoring import causal_mask
+from attention_book.transformer import (
+    FeedForwardKind,
+    Norm,
+    Positions,
+    Transformer,
+)
+from tests.factories import make_config, make_transformer
+from tests.torch_state import randomise, stack_state
 
 
 BATCH = 3
 SOURCE = 7
 TARGET = 5
-D = 24
-HEADS = 4
-D_FF = 40
-LAYERS = 2
 LENGTHS = torch.tensor([7, 2, 4])
-SMALL: dict[str, Any] = {
-    "source_vocab_size": 13,
-    "target_vocab_size": 11,
-    "d_model": D,
-    "n_heads": HEADS,
-    "d_ff": D_FF,
-    "n_layers": LAYERS,
-    "dropout": 0.0,
-}
 
 
-def a_model(**changes: Any) -> Transformer:
-    torch.manual_seed(1)
-    return Transformer(TransformerConfig(**SMALL | changes))
-
-
-def words() -> tuple[Tensor, Tensor]:
+def make_token_ids() -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     return (
         torch.randint(13, (BATCH, SOURCE), generator=generator),
@@ -44,22 +33,24 @@ def words() -> tuple[Tensor, Tensor]:
     )
 
 
-def pytorch_twin(ours: Transformer) -> nn.Transformer:
+def torch_transformer(ours: Transformer) -> nn.Transformer:
     """PyTorch's model with the parameters of ours, without extra norms."""
-    pre = ours.config.norm == "pre"
+    config = ours.config
+    pre = config.norm == "pre"
     theirs = nn.Transformer(
-        D,
-        HEADS,
-        LAYERS,
-        LAYERS,
-        D_FF,
+        config.d_model,
+        config.n_heads,
+        config.n_layers,
+        config.n_layers,
+        config.d_ff,
         dropout=0.0,
-        activation=ours.config.feed_forward,
+        activation=config.feed_forward,
         batch_first=True,
         norm_first=pre,
     )
     if not pre:
-        theirs.encoder.norm = theirs.decoder.norm = None
+        theirs.encoder.norm = None
+        theirs.decoder.norm = None
     for side in ("encoder", "decoder"):
         getattr(theirs, side).load_state_dict(stack_state(getattr(ours, side)))
     return theirs
@@ -67,84 +58,115 @@ def pytorch_twin(ours: Transformer) -> nn.Transformer:
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("feed_forward", ["relu", "gelu"])
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", get_args(Norm))
 def test_it_equals_pytorch_forward_and_backward(
     norm: str, feed_forward: str
 ) -> None:
-    ours = a_model(norm=norm, feed_forward=feed_forward)
+    ours = make_transformer(seed=1, norm=norm, feed_forward=feed_forward)
+    ours.train()
     randomise(ours)
-    theirs = pytorch_twin(ours)
-    source, target = words()
+    theirs = torch_transformer(ours)
+    source, target = make_token_ids()
     hidden = torch.arange(SOURCE) >= LENGTHS[:, None]
     logits = ours(source, LENGTHS, target)
     states = theirs(
-        ours.source(source),
-        ours.target(target),
+        ours.source_embedding(source),
+        ours.target_embedding(target),
         tgt_mask=~causal_mask(TARGET),
         src_key_padding_mask=hidden,
         memory_key_padding_mask=hidden,
     )
-    expected = states @ ours.target.words.weight.T
+    target_table = ours.target_embedding.tokens.weight
+    expected = states @ target_table.T
     torch.testing.assert_close(logits, expected, atol=1e-5, rtol=1e-5)
 
-    slope = torch.arange(logits.numel()).reshape(logits.shape).cos()
-    tables = ours.source.words.weight, ours.target.words.weight
+    upstream = torch.arange(logits.numel()).reshape(logits.shape).cos()
+    tables = ours.source_embedding.tokens.weight, target_table
     grads = [
-        torch.autograd.grad((out * slope).sum(), tables)
+        torch.autograd.grad((out * upstream).sum(), tables)
         for out in (logits, expected)
     ]
     for a, b in zip(*grads, strict=True):
         torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("feed_forward", ["relu", "gelu", "swiglu"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("n_kv_heads", [None, 3, 1])
+@pytest.mark.parametrize("feed_forward", get_args(FeedForwardKind))
+@pytest.mark.parametrize("positions", get_args(Positions))
+@pytest.mark.parametrize("norm", get_args(Norm))
 def test_step_by_step_equals_all_at_once(
-    norm: str, positions: str, feed_forward: str
+    norm: str, positions: str, feed_forward: str, n_kv_heads: int | None
 ) -> None:
-    model = a_model(
-        norm=norm, positions=positions, feed_forward=feed_forward
-    ).eval()
-    source, target = words()
+    model = make_transformer(
+        seed=1,
+        norm=norm,
+        positions=positions,
+        feed_forward=feed_forward,
+        n_kv_heads=n_kv_heads,
+    )
+    source, target = make_token_ids()
     with torch.no_grad():
         expected = model(source, LENGTHS, target)
         memory, mask = model.encode(source, LENGTHS)
-        remembered = model.decoder.project_memory(memory)
-        caches = [KeyValueCache(TARGET) for _ in range(LAYERS)]
-        parts = [
-            model.decode(part, remembered, mask, caches)
-            for part in target.split([2, 1, 1, 1], dim=1)
+        memory_kv = model.decoder.project_memory(memory)
+        caches = [KeyValueCache(TARGET) for _ in model.decoder.layers]
+        chunks = [
+            model.decode(chunk, memory_kv, mask, caches)
+            for chunk in target.split([2, 1, 1, 1], dim=1)
         ]
     torch.testing.assert_close(
-        torch.cat(parts, dim=1), expected, atol=1e-5, rtol=1e-5
+        torch.cat(chunks, dim=1), expected, atol=1e-5, rtol=1e-5
     )
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("n_kv_heads", [3, 1])
+def test_fewer_key_heads_are_as_many_with_repeated_parameters(
+    n_kv_heads: int,
+) -> None:
+    grouped = make_transformer(seed=1, n_kv_heads=n_kv_heads)
+    full = make_transformer(seed=1)
+    repeats = 6 // n_kv_heads
+    state = grouped.state_dict()
+    for name, value in state.items():
+        if "kv_proj" in name:  # keys then values, a row of 4 for each head
+            rows = value.view(2, n_kv_heads, 4, *value.shape[1:])
+            rows = rows.repeat_interleave(repeats, dim=1)
+            state[name] = rows.reshape(2 * 24, *value.shape[1:])
+    full.load_state_dict(state)
+    source, target = make_token_ids()
+    torch.testing.assert_close(
+        grouped(source, LENGTHS, target), full(source, LENGTHS, target)
+    )
+
+
+@pytest.mark.parametrize("positions", get_args(Positions))
 def test_order_matters_and_padding_does_not(positions: str) -> None:
-    model = a_model(positions=positions).eval()
-    source, target = words()
+    model = make_transformer(seed=1, positions=positions)
+    source, target = make_token_ids()
     usual = model(source, LENGTHS, target)
     padded = source.clone()
     padded[1, 2:] = 12
     padded[2, 4:] = 12
     torch.testing.assert_close(model(padded, LENGTHS, target), usual)
-    turned = model(source.flip(1), LENGTHS, target)
-    assert not torch.allclose(turned[0], usual[0])  # of full length
+    # Not flip: it leaves all distances, and so ALiBi, as they are.
+    moved = model(source.roll(1, dims=1), LENGTHS, target)
+    assert not torch.allclose(moved[0], usual[0])  # of full length
 
 
 def test_embeddings_are_scaled_tied_and_shared_as_asked() -> None:
-    model = a_model()
-    source, _ = words()
-    x = a_model(positions="rotary").source(source)
+    model = make_transformer(seed=1)
+    source, _ = make_token_ids()
     table = model.source_embedding.tokens.weight
-    torch.testing.assert_close(x, table[source] * D**0.5)
+    for positions in ("rotary", "alibi"):  # which add nothing to it
+        other = make_transformer(seed=1, positions=positions)
+        torch.testing.assert_close(
+            other.source_embedding(source), table[source] * 24**0.5
+        )
     assert model.source_embedding is not model.target_embedding
-    assert abs(table.std().item() * D**0.5 - 1) < 0.15
-    shared = a_model(source_vocab_size=11, share_embeddings=True)
-    assert shared.source is shared.target
-    assert sum(p.numel() for p in model.parameters()) - 13 * D == sum(
+    assert abs(table.std().item() * 24**0.5 - 1) < 0.15
+    shared = make_transformer(source_vocab_size=11, share_embeddings=True)
+    assert shared.source_embedding is shared.target_embedding
+    assert sum(p.numel() for p in model.parameters()) - 13 * 24 == sum(
         p.numel() for p in shared.parameters()
     )
 
@@ -167,16 +189,16 @@ def test_base_and_big_have_the_papers_sizes() -> None:
 
 
 def test_dropout_reaches_the_embeddings() -> None:
-    embedding = a_model(dropout=0.5).source
-    (source, _) = words()
+    embedding = make_transformer(dropout=0.5).source_embedding.train()
+    source, _ = make_token_ids()
     assert (embedding(source) == 0).any()
     embedding.eval()
     assert not (embedding(source) == 0).any()
 
 
 def test_dropout_reaches_every_layer() -> None:
-    model = a_model(dropout=0.5)
-    (source, target) = words()
+    model = make_transformer(dropout=0.5).train()
+    source, target = make_token_ids()
     model.source_embedding.eval()
     model.target_embedding.eval()
     once, again = (model.encode(source, LENGTHS)[0] for _ in "ab")
@@ -187,14 +209,13 @@ def test_dropout_reaches_every_layer() -> None:
 
 
 def test_dropout_acts_in_training_only() -> None:
-    model = a_model(dropout=0.3)
-    (source, target) = words()
+    model = make_transformer(dropout=0.3).train()
+    source, target = make_token_ids()
     once, again = (model(source, LENGTHS, target) for _ in "ab")
     assert not torch.allclose(once, again)
     model.eval()
-    torch.testing.assert_close(
-        model(source, LENGTHS, target), a_model()(source, LENGTHS, target)
-    )
+    expected = make_transformer()(source, LENGTHS, target)
+    torch.testing.assert_close(model(source, LENGTHS, target), expected)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -216,15 +237,20 @@ def test_dropout_acts_in_training_only() -> None:
         ({"d_model": -8}, "d_model must be a positive .*, got -8"),
         ({"d_model": 24.0}, "d_model must be a positive .*, got 24.0"),
         ({"n_heads": 0}, "n_heads must be a positive whole number, got 0"),
+        ({"n_kv_heads": 0}, "n_kv_heads must be a positive .*, got 0"),
+        ({"n_kv_heads": 4}, "n_kv_heads must divide n_heads = 6, got 4"),
         ({"d_ff": -1}, "d_ff must be a positive whole number, got -1"),
         ({"max_length": 0}, "max_length must be a positive .*, got 0"),
         ({"norm": "middle"}, "norm must be one of .*'pre'.*got 'middle'"),
         ({"feed_forward": "tanh"}, "feed_forward must be one of .*got 'tanh'"),
         ({"positions": "none"}, "positions must be one of .*got 'none'"),
-        ({"share_embeddings": "no"}, "shared must be one of .*got 'no'"),
+        (
+            {"share_embeddings": "no"},
+            "share_embeddings must be one of .*got 'no'",
+        ),
         (
             {"share_embeddings": True},
-            "one size, got source_vocab_size 13 and target_vocab_size 11",
+            "of one size, got source_vocab_size 13 and target_vocab_size 11",
         ),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
         ({"dropout": float("nan")}, r"dropout must be in \[0, 1\), got nan"),
@@ -240,27 +266,28 @@ def test_numbers_that_do_not_fit_are_named(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        TransformerConfig(**SMALL | changes)
+        make_config(**changes)
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_an_empty_list_of_caches_is_named() -> None:
-    model = a_model()
-    (source, target) = words()
+    model = make_transformer()
+    source, target = make_token_ids()
     memory, mask = model.encode(source, LENGTHS)
     with pytest.raises(ValueError, match="one for each of 2 layers"):
         model.decode(target, memory, mask, caches=[])
 
 
 def test_a_configuration_can_not_be_changed() -> None:
-    config = TransformerConfig(**SMALL)
+    config = make_config()
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.d_model = 48
     assert dataclasses.replace(config, norm="pre").norm == "pre"
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_a_sentence_longer_than_the_learnt_table_is_named() -> None:
-    model = a_model(positions="learned", max_length=6)
+def test_a_sentence_longer_than_the_learned_table_is_named() -> None:
+    model = make_transformer(positions="learned", max_length=6)
+    source, target = make_token_ids()
     with pytest.raises(ValueError, match="positions must be from 0 to 5"):
-        model(*words()[:1], LENGTHS, words()[1])
+        model(source, LENGTHS, target)

@@ -35,7 +35,7 @@ from attention_book.vit import (
     rollout,
 )
 from benchmarks.digits_model import FILES, evaluate
-from tests.twins import randomise
+from tests.torch_state import randomise
 
 
 BATCH = 2

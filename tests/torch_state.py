@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from attention_book.decoder import DecoderLayer
+
 
 State = dict[str, Tensor]
 
@@ -20,9 +22,8 @@ def prefixed(prefix: str, state: State) -> State:
 
 def attention_state(ours: nn.Module) -> State:
     """A MultiHeadAttention, as nn.MultiheadAttention names it."""
-    query, key_value = (
-        part.state_dict() for part in (ours.q_proj, ours.kv_proj)
-    )
+    query = ours.q_proj.state_dict()
+    key_value = ours.kv_proj.state_dict()
     stacked = {
         f"in_proj_{kind}": torch.cat([query[kind], key_value[kind]])
         for kind in query  # no bias where there is none
@@ -31,18 +32,17 @@ def attention_state(ours: nn.Module) -> State:
 
 
 def stack_state(ours: nn.Module) -> State:
-    """An Encoder or Decoder, as PyTorch's own stacks name their parts."""
+    """An Encoder or Decoder, as PyTorch's own name their parameters."""
     state = prefixed("norm", ours.norm.state_dict())
     for i, layer in enumerate(ours.layers):
-        parts = prefixed("self_attn", attention_state(layer.self_attention))
-        if hasattr(layer, "cross"):
-            parts |= prefixed(
-                "multihead_attn", attention_state(layer.cross_attention)
-            )
+        own = prefixed("self_attn", attention_state(layer.self_attention))
+        if isinstance(layer, DecoderLayer):
+            cross = attention_state(layer.cross_attention)
+            own |= prefixed("multihead_attn", cross)
         network = layer.feed_forward
-        parts |= prefixed("linear1", network.up_proj.state_dict())
-        parts |= prefixed("linear2", network.down_proj.state_dict())
-        for j, around in enumerate(layer.residuals, 1):
-            parts |= prefixed(f"norm{j}", around.norm.state_dict())
-        state |= prefixed(f"layers.{i}", parts)
+        own |= prefixed("linear1", network.up_proj.state_dict())
+        own |= prefixed("linear2", network.down_proj.state_dict())
+        for j, residual in enumerate(layer.residuals, 1):
+            own |= prefixed(f"norm{j}", residual.norm.state_dict())
+        state |= prefixed(f"layers.{i}", own)
     return state
