@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (49dc768324d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (8862448c77cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 
@@ -120,7 +120,7 @@ _STATEMENTS = {  # tense: English, Chinese; then the same, negated
 def _object(
     rng: random.Random, verb: _Verb, subject: str, *, specific: bool
 ) -> Phrase:
-    """Somebody other than the subject, or a thing; a definite one if specific."""
+    """Somebody other than the subject, or a thing, definite if specific."""
     if verb.base in ("see", "find", "chase", "draw") and rng.random() < 0.4:
         name = rng.choice([name for name in PEOPLE if name != subject])
         return Phrase(name, PEOPLE[name], name)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (55b498993474). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (a20597e56e2a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 
@@ -32,8 +32,8 @@ _QUALITIES = {
     """)
 }
 _NUMBERS = {
-    number: chinese
-    for number, chinese in _parse_table("""
+    row[0]: row[1]
+    for row in _parse_table("""
     two 两|three 三|four 四|five 五|six 六|seven 七|eight 八|nine 九
     ten 十|twelve 十二|twenty 二十
     """)
