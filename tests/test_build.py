@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from literate import ran
+from literate import freshness
 from literate.chapter import ROOT, read_all
 
 
@@ -19,6 +21,7 @@ FILES = (
     "LICENSE-PROSE",
     "CITATION.cff",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
 )
 
 
@@ -35,7 +38,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
             path = root / "docs/chapters" / figure
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-        ran.project_memory(chapter, True, root)
+        freshness.remember(chapter, True, root)
     (root / "site").mkdir()
     (root / "site/index.html").write_text("the old site")
     return root
@@ -52,15 +55,32 @@ def build(root: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@contextmanager
+def changed(path: Path, old: str, new: str) -> Iterator[None]:
+    """Within it, the file has the fault."""
+    text = path.read_text("utf-8")
+    if not new:  # the whole English paragraph goes
+        old = next(p for p in text.split("\n\n") if p.startswith(old)) + "\n\n"
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(text, "utf-8")
+
+
+def refused(book: Path) -> str:
+    """Build, which must fail, say why, and leave the old site."""
+    result = build(book)
+    assert result.returncode != 0
+    assert "Traceback" not in result.stderr
+    assert (book / "site/index.html").read_text() == "the old site"
+    return result.stdout + result.stderr
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
-        (
-            "docs/chapters/03-by-hand.md",
-            "](02-scoring.md#why-scale)",
-            "](02-scoring.md#why-not)",
-            "docs/chapters/03-by-hand.md:",
-        ),
         (
             "docs/chapters/03-by-hand.md",
             "[4, 16, 12]\n",
@@ -79,33 +99,29 @@ def build(root: Path) -> subprocess.CompletedProcess[str]:
             "",
             "docs/chapters/03-by-hand.md:",
         ),
-        ("mkdocs.yml", "glossary.md", "nowhere.md", "nowhere.md"),
-        (
-            "docs/api/scoring.md",
-            "::: attention_book.scoring",
-            "::: attention_book.nothing",
-            "attention_book.nothing",
-        ),
     ],
-    ids=["link", "output", "package", "twin", "navigation", "api"],
+    ids=["output", "package", "twin"],
 )
 def test_a_fault_stops_the_build_and_keeps_the_old_site(
     book: Path, file: str, old: str, new: str, says: str
 ) -> None:
-    path = book / file
-    text = path.read_text("utf-8")
-    if not new:  # the whole English paragraph goes
-        old = next(p for p in text.split("\n\n") if p.startswith(old)) + "\n\n"
-    assert old in text
-    path.write_text(text.replace(old, new), "utf-8")
-    try:
-        result = build(book)
-    finally:
-        path.write_text(text, "utf-8")
-    assert result.returncode != 0
-    assert says in result.stdout + result.stderr
-    assert "Traceback" not in result.stderr
-    assert (book / "site/index.html").read_text() == "the old site"
+    with changed(book / file, old, new):
+        assert says in refused(book)
+
+
+def test_dead_links_stop_the_build_and_are_all_named(book: Path) -> None:
+    """To a heading, to a page in the navigation, to the API: in one build."""
+    page = book / "docs/chapters/03-by-hand.md"
+    link = "](02-scoring.md#why-scale)"
+    with (
+        changed(page, link, "](02-scoring.md#why-not) [x][a.b]"),
+        changed(book / "mkdocs.yml", "glossary.md", "nowhere.md"),
+    ):
+        said = refused(book)
+    assert "chapters/03-by-hand.md" in said
+    assert "#why-not" in said
+    assert "nowhere.md" in said
+    assert "a.b" in said
 
 
 def test_the_book_itself_builds_without_a_warning(book: Path) -> None:
@@ -113,8 +129,10 @@ def test_the_book_itself_builds_without_a_warning(book: Path) -> None:
     assert (result.returncode, result.stderr.strip()) == (0, "")
     assert "the old site" not in (book / "site/index.html").read_text()
     for edition in ("zh", "en"):
-        assert (
-            book / "site" / edition / "notebooks/02-scoring.ipynb"
-        ).exists()
+        site = book / "site" / edition
+        assert (site / "notebooks/02-scoring.ipynb").exists()
+        api = (site / "api/scoring/index.html").read_text("utf-8")
+        assert 'id="attention_book.scoring.fused_attention"' in api
+        assert "_join_causal" not in api  # internals stay inside
     table = (book / "site/zh/glossary/index.html").read_text("utf-8")
     assert "<td>因果掩码</td>" in table
