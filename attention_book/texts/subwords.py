@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (2b3803e8bf45). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (9589932bd320). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ def _import_tokenizers() -> Any:
 
 
 class BPETokenizer:
-    """Subwords as tokens, found by byte-pair encoding; a Tokenizer.
+    """Pieces of words as tokens, found by byte-pair encoding; a Tokenizer.
 
     Args:
         tokenizer: A tokenizers.Tokenizer whose first three are special.
