@@ -23,7 +23,7 @@ from attention_book.fast_decoding import GRAMMAR, Translator
 
 
 RESULTS = Path(__file__).with_name("results") / "grammar-model.json"
-COMMAND = ["attention_book.command_line", "train", "grammar.safetensors"]
+COMMAND = ["attention_book.cli", "train", "grammar.safetensors"]
 
 
 def evaluate() -> dict[str, float]:
@@ -45,8 +45,13 @@ def main() -> None:
             [sys.executable, "-m", *COMMAND], cwd=folder, check=True
         )
         seconds = time.perf_counter() - start
-        model, source, target = load_model(Path(folder, COMMAND[-1]))
-    save_model(GRAMMAR, model, source, target, dtype=torch.float16)
+        saved = load_model(Path(folder, COMMAND[-1]))
+    save_model(
+        GRAMMAR,
+        saved.model,
+        tokenizers=saved.tokenizers,
+        dtype=torch.float16,
+    )
     results = {
         "command": "attention-book train grammar.safetensors",
         "seed": 0,

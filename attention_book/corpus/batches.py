@@ -1,24 +1,29 @@
-# Made from docs/chapters/11-corpus.md (ecf99e5f2f55). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (b1d87a1b342b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
+from collections.abc import Sequence
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from attention_book.corpus.special_tokens import PAD
 
 
+__all__ = ["make_batches", "pad"]
+
+
 def make_batches(
-    lengths: list[int], batch_tokens: int, rng: random.Random
+    lengths: Sequence[int], batch_tokens: int, rng: random.Random
 ) -> list[list[int]]:
     """Group sentences of like length, so that none is far too long.
 
     Args:
         lengths: The length of each sentence, in tokens.
-        batch_tokens: The most that a batch may hold, padding included.
-        rng: Decides the order of equally long sentences and of batches.
+        batch_tokens: The most tokens of a batch, padding included.
+        rng: Shuffles equally long sentences, and the batches.
 
     Returns:
-        For each batch, which sentences are in it.
+        For each batch, the indices of its sentences.
 
     Raises:
         ValueError: A sentence alone is longer than batch_tokens.
@@ -40,10 +45,16 @@ def make_batches(
     return batches
 
 
-def pad(sentences: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """Put sentences into one table, padded at the end; also their lengths."""
-    lengths = torch.tensor([len(numbers) for numbers in sentences])
-    table = torch.full((len(sentences), int(lengths.max())), PAD)
-    for row, numbers in zip(table, sentences, strict=True):
-        row[: len(numbers)] = torch.tensor(numbers)
-    return table, lengths
+def pad(
+    sequences: Sequence[Sequence[int]],
+) -> tuple[Int[Tensor, "batch length"], Int[Tensor, " batch"]]:
+    """Put sequences of token ids into one tensor, padded at the end.
+
+    Returns:
+        The token ids and the length of each sequence.
+    """
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    token_ids = torch.full((len(sequences), int(lengths.max())), PAD)
+    for row, sequence in zip(token_ids, sequences, strict=True):
+        row[: len(sequence)] = torch.tensor(sequence)
+    return token_ids, lengths

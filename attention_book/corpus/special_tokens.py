@@ -1,6 +1,6 @@
-# Made from docs/chapters/11-corpus.md (29f4725c6700). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (9d2a9fdbb1d0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 __all__ = ["BOS", "EOS", "PAD", "SPECIAL_TOKENS"]
 PAD = 0
 BOS = 1  # beginning of sequence
 EOS = 2  # end of sequence
-SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>"]
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>")

@@ -1,9 +1,12 @@
-# Made from docs/chapters/11-corpus.md (d7e2fdc9b952). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (c894c5b68e00). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from typing import NamedTuple
 
 from attention_book.corpus.grammar import sentence
+
+
+__all__ = ["Split", "is_held_out", "make_split"]
 
 
 def is_held_out(pair: tuple[str, str]) -> bool:
@@ -21,23 +24,27 @@ class Split(NamedTuple):
 
 
 def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
-    """Draw sentences without repetition until every part is full."""
+    """Draw sentences without repetition until every part is full.
+
+    Args:
+        n_train: Sentences to train on.
+        n_test: Sentences in each of the two tests.
+        seed: Of the random generator.
+    """
     rng = random.Random(seed)
     split = Split([], [], [])
     seen = set[str]()
     while len(split.combinations) < n_test or len(split.train) < n_train:
-        said = sentence(rng)
-        if said.english in seen:
+        phrase = sentence(rng)
+        if phrase.english in seen:
             continue
-        seen.add(said.english)
-        part = split.train
-        size = n_train
-        if any(is_held_out(pair) for pair in said.pairs):
-            part = split.combinations
-            size = n_test
+        seen.add(phrase.english)
+        pair = (phrase.english, phrase.chinese)
+        if any(is_held_out(words) for words in phrase.pairs):
+            if len(split.combinations) < n_test:
+                split.combinations.append(pair)
         elif len(split.sentences) < n_test:
-            part = split.sentences
-            size = n_test
-        if len(part) < size:
-            part.append((said.english, said.chinese))
+            split.sentences.append(pair)
+        elif len(split.train) < n_train:
+            split.train.append(pair)
     return split

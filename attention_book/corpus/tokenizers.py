@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (0a7477356175). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (8ff96909e6f8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
@@ -20,7 +20,7 @@ def tokenize(text: str) -> str:
 
 
 def detokenize(text: str) -> str:
-    """Write tokens as people do, without spaces where none belong."""
+    """Remove the spaces that people don't type between tokens."""
     text = re.sub(r"\s+(?=[.,?!]|'s\b)", "", text)
     return re.sub(rf"(?<={_HAN})\s+(?={_HAN})", "", text)
 
@@ -56,26 +56,36 @@ class WordTokenizer:
     @classmethod
     def train(cls, sentences: Iterable[str]) -> "WordTokenizer":
         """Collect the words of sentences."""
-        found = {w for text in sentences for w in tokenize(text).split()}
-        return cls(SPECIAL_TOKENS + sorted(found))
+        words = {w for text in sentences for w in tokenize(text).split()}
+        return cls([*SPECIAL_TOKENS, *sorted(words)])
 
     def __len__(self) -> int:
+        """Return the size of the vocabulary, special tokens included."""
         return len(self.words)
 
     def encode(self, text: str) -> list[int]:
-        """Return the id of each word; ValueError names unknown ones."""
-        found = {}
-        for word in (words := tokenize(text).split()):  # This as this
+        """Return the token id of each word, in lower case if need be.
+
+        Raises:
+            ValueError: Words are not in the vocabulary; names them.
+        """
+        token_ids = []
+        unknown = []
+        for word in tokenize(text).split():
             token_id = self.token_ids.get(word)
-            if token_id is None:
+            if token_id is None:  # This as this
                 token_id = self.token_ids.get(word.lower())
-            found[word] = token_id
-        if unknown := [word for word in found if found[word] is None]:
-            raise ValueError(f"unknown words: {' '.join(unknown)}")
-        return [i for word in words if (i := found[word]) is not None]
+            if token_id is None:
+                unknown.append(word)
+            else:
+                token_ids.append(token_id)
+        if unknown:
+            names = " ".join(dict.fromkeys(unknown))
+            raise ValueError(f"unknown words: {names}")
+        return token_ids
 
     def decode(self, token_ids: Iterable[int]) -> str:
-        """Return the text up to EOS."""
+        """Return the text up to EOS, without the special tokens."""
         words = []
         for token_id in token_ids:
             if token_id == EOS:

@@ -1,5 +1,10 @@
-# Made from docs/chapters/33-texts.md (f1be6d38b535). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.texts.cleaning import clean, split_pairs
+# Made from docs/chapters/33-texts.md (e1b605095153). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.texts.cleaning import (
+    clean,
+    dedup_key,
+    normalize_message,
+    split_pairs,
+)
 from attention_book.texts.readers import (
     CATALOGUES,
     Pair,
@@ -16,9 +21,11 @@ from attention_book.texts.subwords import (
 
 __all__ = [
     "CATALOGUES",
-    "Pair",
     "BPETokenizer",
+    "Pair",
     "clean",
+    "dedup_key",
+    "normalize_message",
     "read_catalogues",
     "read_dataset",
     "read_tsv",

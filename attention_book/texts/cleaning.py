@@ -1,22 +1,31 @@
-# Made from docs/chapters/33-texts.md (0fe58f798c3e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (1085bbc5a7be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from attention_book.corpus.phrases import tidy
 from attention_book.texts.readers import Pair
 
 
-KEY = r"\s*[(（][_&](\w)[)）]"  # 打开(_O): a shortcut key
+__all__ = ["clean", "dedup_key", "normalize_message", "split_pairs"]
 
 
-def normalize_message(text: str, key: str = "") -> str:
-    """Write a message in one way, without the mark of its shortcut key."""
-    text = re.sub(KEY, "", unicodedata.normalize("NFC", text))
-    if key:  # only then: R&D and pg_dump are no marks
-        text = re.sub(f"[_&](?={key})", "", text, count=1, flags=re.IGNORECASE)
-    return tidy(text)
+_SHORTCUT = r"\s*[(（][_&](\w)[)）]"  # 打开(_O)
+
+
+def normalize_message(text: str, shortcut: str = "") -> str:
+    """Return a message in NFC, with single spaces and no shortcut mark.
+
+    Args:
+        text: The message.
+        shortcut: Its shortcut key, if its translation names one: without it
+            the marks of _Open and E&xit stay, as R&D and pg_dump must.
+    """
+    text = re.sub(_SHORTCUT, "", unicodedata.normalize("NFC", text))
+    if shortcut:
+        mark = f"[_&](?={shortcut})"
+        text = re.sub(mark, "", text, count=1, flags=re.IGNORECASE)
+    return " ".join(text.split())
 
 
 def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
@@ -28,23 +37,24 @@ def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
     """
     kept: dict[str, str] = {}
     for pair in pairs:
-        key = re.search(KEY, pair[1])
-        source = normalize_message(pair[0], key[1] if key else "")
+        shortcut = re.search(_SHORTCUT, pair[1])
+        source = normalize_message(pair[0], shortcut[1] if shortcut else "")
         target = normalize_message(pair[1])
+        source_key = dedup_key(source)
+        target_key = dedup_key(target)
         ratio = (len(source) + 9) / (len(target) + 3)  # Chinese is shorter
         if (
-            core(source)
-            and core(target)
-            and core(source) != core(target)
-            and len(source) <= max_length
-            and len(target) <= max_length
+            source_key
+            and target_key
+            and source_key != target_key  # else it is not translated
+            and max(len(source), len(target)) <= max_length
             and 1 / 3 < ratio < 9
         ):
             kept.setdefault(source, target)
     return list(kept.items())
 
 
-def core(text: str) -> str:
+def dedup_key(text: str) -> str:
     """What is left without case, digits, punctuation, placeholders, spaces."""
     text = unicodedata.normalize("NFKC", text)
     placeholder = r"%(\(\w*\))?[-+#\d.$*']*[hlzjtL]*[a-zA-Z]|\{[\w.:!]*\}"
@@ -69,12 +79,13 @@ def split_pairs(
         raise ValueError(f"n_test must be 0 or more, got {n_test}")
     shuffled = random.Random(seed).sample(list(pairs), len(pairs))
     test = shuffled[:n_test]
-    sources = {core(source) for source, _ in test}
-    targets = {core(target) for _, target in test}
+    sources = {dedup_key(source) for source, _ in test}
+    targets = {dedup_key(target) for _, target in test}
     train = [
         (source, target)
         for source, target in shuffled[n_test:]
-        if core(source) not in sources and core(target) not in targets
+        if dedup_key(source) not in sources
+        and dedup_key(target) not in targets
     ]
     if not train:
         raise ValueError(

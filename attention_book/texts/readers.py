@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (9b510bab44a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (a8d14d016277). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import gettext
 import struct
 import warnings
@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import Any
 
 
+__all__ = [
+    "CATALOGUES",
+    "Pair",
+    "read_catalogues",
+    "read_dataset",
+    "read_tsv",
+]
+
+
 Pair = tuple[str, str]  # source, target
-CATALOGUES = [  # where systems keep what their programs say
+CATALOGUES = [  # folders where systems keep what their programs say
     "/usr/share/locale",
     "/usr/share/locale-langpack",
     "/usr/local/share/locale",
@@ -77,7 +86,12 @@ def read_dataset(
     """Read a data set of the Hugging Face library, which must be installed.
 
     Its rows hold both languages, or a `translation` that holds both. A colon
-    in the name leads to one of its configurations: opus-100:en-zh.
+    in the name leads to one of its configurations:
+    Helsinki-NLP/opus-100:en-zh.
+
+    Raises:
+        ImportError: The library is not installed.
+        ValueError: A row lacks one of the languages; says which row.
     """
     try:
         import datasets

@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (615b08bb88f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (9589932bd320). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -7,8 +7,20 @@ from attention_book.corpus.special_tokens import EOS, SPECIAL_TOKENS
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
 
 
+__all__ = ["BPETokenizer", "tokenizer_from_json", "tokenizer_to_json"]
+
+
+def _import_tokenizers() -> Any:
+    """Import the library that only subwords need."""
+    try:
+        import tokenizers
+    except ImportError:
+        raise ImportError("run first: pip install tokenizers") from None
+    return tokenizers
+
+
 class BPETokenizer:
-    """Pieces of words and their numbers; has WordTokenizer's methods.
+    """Pieces of words as tokens, found by byte-pair encoding; a Tokenizer.
 
     Args:
         tokenizer: A tokenizers.Tokenizer whose first three are special.
@@ -25,19 +37,29 @@ class BPETokenizer:
     def train(
         cls, sentences: Iterable[str], vocab_size: int
     ) -> "BPETokenizer":
-        """Find up to vocab_size subwords, 256 bytes and 3 special ones included."""
+        """Learn merges until the vocabulary is full.
+
+        Args:
+            sentences: Texts of all languages.
+            vocab_size: The most tokens, 256 bytes and 3 special tokens
+                included; a small corpus gives fewer.
+
+        Raises:
+            ValueError: vocab_size is below 259.
+            ImportError: The library tokenizers is not installed.
+        """
         if vocab_size < 259:
             raise ValueError(
                 f"vocab_size must be 259 or more, got {vocab_size}"
             )
-        tokenizers = import_tokenizers()
+        tokenizers = _import_tokenizers()
         as_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
         tokenizer.pre_tokenizer = as_bytes
         tokenizer.decoder = tokenizers.decoders.ByteLevel()
         trainer = tokenizers.trainers.BpeTrainer(
             vocab_size=vocab_size,
-            special_tokens=SPECIAL_TOKENS,
+            special_tokens=list(SPECIAL_TOKENS),
             initial_alphabet=as_bytes.alphabet(),
             show_progress=False,
         )
@@ -45,30 +67,26 @@ class BPETokenizer:
         return cls(tokenizer)
 
     def __len__(self) -> int:
+        """Return the size of the vocabulary, special tokens included."""
         return int(self.tokenizer.get_vocab_size())
 
     def encode(self, text: str) -> list[int]:
-        """Return the number of each piece; there are no unknown ones."""
+        """Return the token ids of a text; no text is unknown."""
         return list(self.tokenizer.encode(text).ids)
 
     def decode(self, token_ids: Iterable[int]) -> str:
-        """Return the text up to the end."""
+        """Return the text up to EOS."""
         ids = list(token_ids)
         ids = ids[: ids.index(EOS)] if EOS in ids else ids
         return str(self.tokenizer.decode(ids))
 
 
-def import_tokenizers() -> Any:
-    """Import the library that only subwords need."""
-    try:
-        import tokenizers
-    except ImportError:
-        raise ImportError("run first: pip install tokenizers") from None
-    return tokenizers
-
-
 def tokenizer_to_json(tokenizer: Tokenizer) -> str:
-    """Write a tokenizer of either kind."""
+    """Return a tokenizer of either kind as JSON.
+
+    Raises:
+        ValueError: It is of another class.
+    """
     if isinstance(tokenizer, WordTokenizer):
         return json.dumps({"words": tokenizer.words}, ensure_ascii=False)
     if isinstance(tokenizer, BPETokenizer):
@@ -80,10 +98,9 @@ def tokenizer_to_json(tokenizer: Tokenizer) -> str:
 
 
 def tokenizer_from_json(text: str) -> Tokenizer:
-    """Read what tokenizer_to_json wrote."""
-    made = json.loads(text)
-    if "words" in made:
-        return WordTokenizer(made["words"])
-    return BPETokenizer(
-        import_tokenizers().Tokenizer.from_str(made["subwords"])
-    )
+    """Return the tokenizer that tokenizer_to_json has saved."""
+    saved = json.loads(text)
+    if "words" in saved:
+        return WordTokenizer(saved["words"])
+    tokenizers = _import_tokenizers()
+    return BPETokenizer(tokenizers.Tokenizer.from_str(saved["subwords"]))

@@ -1,0 +1,400 @@
+"""attention_book.texts: readers, cleaning, subwords."""
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from attention_book.corpus import BOS, EOS, PAD, WordTokenizer
+from attention_book.texts import (
+    BPETokenizer,
+    clean,
+    dedup_key,
+    normalize_message,
+    read_catalogues,
+    read_dataset,
+    read_tsv,
+    split_pairs,
+    tokenizer_from_json,
+    tokenizer_to_json,
+)
+
+
+def write_mo(path: Path, messages: dict[str, str], charset: str) -> None:
+    """Write a message catalogue as msgfmt does."""
+    heading = f"Content-Type: text/plain; charset={charset}\n"
+    heading += "Plural-Forms: nplurals=2; plural=n != 1;\n"
+    table = sorted(({"": heading} | messages).items())
+    keys = [key.encode(charset) for key, _ in table]
+    texts = [text.encode(charset) for _, text in table]
+    n = len(table)
+    body = b""
+    offsets = []
+    for part in keys + texts:
+        offsets += [len(part), 28 + 16 * n + len(body)]
+        body += part + b"\0"
+    head = struct.pack("<7I", 0x950412DE, 0, n, 28, 28 + 8 * n, 0, 0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(head + struct.pack(f"<{4 * n}I", *offsets) + body)
+
+
+def test_catalogues_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "zh_CN/LC_MESSAGES"
+    write_mo(
+        folder / "a.mo",
+        {
+            "Open": "打开",
+            "menu\x04Close": "关闭",
+            "%d file\0%d files": "%d 个文件\0%d 些文件",
+            "noun\x04one\0many": "一\0多",
+        },
+        "utf-8",
+    )
+    write_mo(folder / "b.mo", {"Open": "开启", "Save": "保存"}, "gb18030")
+    write_mo(tmp_path / "de/LC_MESSAGES/a.mo", {"Open": "Öffnen"}, "utf-8")
+    found = read_catalogues(folders=[tmp_path, tmp_path / "none"])
+    assert dict(found) == {
+        "Open": "打开",
+        "Close": "关闭",
+        "%d file": "%d 个文件",
+        "one": "一",
+        "Save": "保存",
+    }
+    assert len(found) == 5
+    assert read_catalogues("de", [tmp_path]) == [("Open", "Öffnen")]
+    assert read_catalogues("fr", [tmp_path]) == []
+    assert read_catalogues(folders=[]) == []
+
+
+BROKEN_MO = [
+    b"",
+    b"\xde\x12\x04\x95",
+    b"no catalogue at all, but long enough for a heading",
+    struct.pack("<7I", 0x950412DE, 0, 5, 28, 28, 0, 0),  # cut off
+    struct.pack("<11I", 0x950412DE, 0, 1, 28, 36, 0, 0, 9, 99, 9, 99),
+]
+
+
+@pytest.mark.parametrize("content", BROKEN_MO)
+def test_a_broken_catalogue_is_left_out(
+    tmp_path: Path, content: bytes
+) -> None:
+    folder = tmp_path / "zh_CN/LC_MESSAGES"
+    write_mo(folder / "b.mo", {"Save": "保存"}, "utf-8")
+    (folder / "a.mo").write_bytes(content)
+    with pytest.warns(UserWarning, match=r"a\.mo: left out: .") as caught:
+        assert read_catalogues(folders=[tmp_path]) == [("Save", "保存")]
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("charset", [b"nolan", b"ascii"])
+def test_a_catalogue_of_a_wrong_charset_is_left_out(
+    tmp_path: Path, charset: bytes
+) -> None:
+    path = tmp_path / "zh_CN/LC_MESSAGES/a.mo"
+    write_mo(path, {"Save": "保存"}, "utf-8")
+    path.write_bytes(path.read_bytes().replace(b"utf-8", charset))
+    with pytest.warns(UserWarning, match="left out"):
+        assert read_catalogues(folders=[tmp_path]) == []
+
+
+GOOD = [("Hello.", "你好。"), ("Go on.", "继续。")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Hello.\t你好。\nGo on.\t继续。\n",
+        "Hello.\t你好。\r\nGo on.\t继续。\r\n",
+        "\ufeffHello.\t你好。\n\n  \n Go on. \t 继续。",
+        "Hello.\t你好。\tCC-BY\nGo on.\t继续。\t\n",
+    ],
+)
+def test_tab_separated_texts_are_read(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(content.encode())
+    assert read_tsv(path) == read_tsv(str(path)) == GOOD
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\tb\nc d\n", r":2: wanted source, tab, target, got 'c d'$"),
+        (b"a\tb\n\nc\t \n", r":3: wanted source, tab, target, got 'c'$"),
+        (b"\tb\n", r":1: wanted source, tab, target, got 'b'$"),
+        (b"a\tb\n\xb4\xf2\tc", r":2: wanted UTF-8, got b'\\xb4\\xf2\\tc'$"),
+        ("a\tb".encode("utf-16"), r":1: wanted UTF-8, got b'\\xff\\xfe"),
+        (b"a\tb\na\t\0b\n", r":2: wanted text, got a NUL byte$"),
+        (b"x" * 99, r":1: .* got 'x{40}'$"),
+    ],
+)
+def test_a_bad_text_is_named_with_its_line(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"pairs\.tsv" + message) as caught:
+        read_tsv(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_text_has_no_pairs_and_a_missing_one_is_missing(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "empty.tsv").touch()
+    assert read_tsv(tmp_path / "empty.tsv") == []
+    with pytest.raises(FileNotFoundError, match=r"none\.tsv"):
+        read_tsv(tmp_path / "none.tsv")
+
+
+@pytest.fixture
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for rows; the library looks nowhere else."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    import datasets
+
+    monkeypatch.setattr(
+        datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache"
+    )
+    datasets.disable_progress_bars()
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    return folder
+
+
+def write_rows(folder: Path, rows: list[object]) -> str:
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (folder / "train.jsonl").write_text(lines, "utf-8")
+    return str(folder)
+
+
+@pytest.mark.filterwarnings("default")
+def test_data_sets_are_read(offline: Path) -> None:
+    flat = [{"en": e, "zh": z} for e, z in GOOD]
+    deep = [{"id": i, "translation": row} for i, row in enumerate(flat)]
+    assert read_dataset(write_rows(offline, flat)) == GOOD
+    assert read_dataset(write_rows(offline, deep), "zh", "en") == [
+        (z, e) for e, z in GOOD
+    ]
+    with pytest.raises(ValueError, match=r"wanted texts en and de in row 0"):
+        read_dataset(str(offline), target="de")
+    with pytest.raises(ValueError, match=r"rows: wanted texts .* in row 1"):
+        read_dataset(write_rows(offline, [flat[0], {"en": "a", "zh": None}]))
+    with pytest.raises(ValueError, match="test"):
+        read_dataset(str(offline), split="test")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_colon_leads_to_a_configuration(
+    offline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(offline.parent)
+    (offline / "README.md").write_text(
+        "---\nconfigs:\n- config_name: en-zh\n  data_files: zh.jsonl\n"
+        "- config_name: en-de\n  data_files: de.jsonl\n---\n"
+    )
+    for language in ("zh", "de"):
+        row = json.dumps({"en": "good", language: f"good in {language}"})
+        (offline / f"{language}.jsonl").write_text(row)
+    assert read_dataset("rows:en-zh") == [("good", "good in zh")]
+    found = read_dataset("rows:en-de", target="de")
+    assert found == [("good", "good in de")]
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(
+        ImportError, match=r"^run first: pip install datasets$"
+    ):
+        read_dataset("any")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(
+        ImportError, match=r"^run first: pip install tokenizers$"
+    ):
+        BPETokenizer.train(["a"], 300)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["snake_case", "__init__", "R&D", "%s_file", "pg_dump", "Tom&Jerry", "_x"],
+)
+def test_ordinary_text_is_no_shortcut(text: str) -> None:
+    assert normalize_message(text) == text
+    assert clean([(f"{text} is bad", "很糟")]) == [(f"{text} is bad", "很糟")]
+
+
+@pytest.mark.parametrize(
+    ("pair", "cleaned"),
+    [
+        (("_Open…", "打开(_O)…"), ("Open…", "打开…")),
+        (("E&xit", "退出 (&X)"), ("Exit", "退出")),
+        (("Si_ze:", "大小（_z）："), ("Size:", "大小：")),
+        (
+            ("Use snake_case in _Run", "运行(_R)"),
+            ("Use snake_case in Run", "运行"),
+        ),
+        ((" a\n  b\t", "甲\u3000乙\n"), ("a b", "甲 乙")),
+        (("cafe\u0301", "咖啡"), ("café", "咖啡")),
+    ],
+)
+def test_messages_are_normalized(
+    pair: tuple[str, str], cleaned: tuple[str, str]
+) -> None:
+    assert clean([pair]) == [cleaned]
+
+
+def test_cleaning_keeps_what_can_be_learnt_once() -> None:
+    good = ("out of memory", "内存不足")
+    for source, target in [
+        ("", "空"),
+        ("12 %s!", "十二"),  # no word
+        ("GNU", "gnu."),  # not translated
+        ("word", ""),
+        ("a" * 201, "长" * 100),
+        ("a" * 190, "长" * 201),
+        ("a" * 200, "短"),  # too different
+        ("a", "长" * 40),
+    ]:
+        assert clean([(source, target), good]) == [good], source
+    assert clean([good, good, ("out  of memory", "没内存了")]) == [good]
+    assert clean([("a" * 200, "长" * 200)]) != []
+    assert clean([good], max_length=12) == []
+    assert clean([good], max_length=13) == [good]
+    assert clean([]) == []
+
+
+ALIKE = [
+    ("Page 1 of 2", "page %d of %d:"),
+    ("open file", "Open  file…"),
+    ("STRASSE", "straße"),
+    ("e-mail", "Email"),
+    ("%s: no", "%(name)s no"),
+    ("%-5.2f no", "%2$lu no"),
+    ("{} no", "{name} {0:d} no"),
+    ("snake_case", "snake case"),
+    ("打开 GNU 文件", "打开GNU文件。"),
+    ("ＯＫ（好）", "OK (好)"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_trivial_variants_have_one_dedup_key(one: str, other: str) -> None:
+    assert dedup_key(one) == dedup_key(other) != ""
+    for side in 0, 1:
+        pairs = [("other", "别的"), *([("x", "甲"), ("y", "乙")])]
+        pairs[1:] = [
+            (one, "甲") if side == 0 else ("x", one),
+            (other, "乙") if side == 0 else ("y", other),
+        ]
+        for seed in range(9):
+            train, test = split_pairs(pairs, 1, seed)
+            if test[0] in pairs[1:]:
+                assert train == pairs[:1]
+            else:
+                assert sorted(train) == sorted(pairs[1:])
+
+
+def test_different_texts_have_different_dedup_keys() -> None:
+    assert dedup_key("100 percent") == "percent"
+    assert dedup_key("open file") != dedup_key("open files")
+    assert dedup_key("打开") != dedup_key("关闭")
+
+
+def test_a_split_of_pairs_is_drawn_and_the_same_again() -> None:
+    letters = [chr(ord("a") + i) for i in range(26)]
+    pairs = [(x + y, y + x + y) for x in letters for y in letters]
+    train, test = split_pairs(pairs, 50, seed=3)
+    assert len(test) == 50
+    assert sorted(train + test) == sorted(pairs)
+    assert split_pairs(pairs, 50, seed=3) == (train, test)
+    assert split_pairs(pairs, 50, seed=4)[1] != test
+    assert test != pairs[:50]
+    everything, none = split_pairs(pairs, 0)
+    assert (sorted(everything), none) == (sorted(pairs), [])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "n_test"),
+    [([], 0), ([("a", "b")], 1), ([("a", "b")], 2), ([("a", "b")] * 9, 1)],
+)
+def test_a_split_needs_pairs_to_train_on(
+    pairs: list[tuple[str, str]], n_test: int
+) -> None:
+    message = rf"wanted more than the {n_test} pairs .* got {len(pairs)}$"
+    with pytest.raises(ValueError, match=message):
+        split_pairs(pairs, n_test)
+    with pytest.raises(ValueError, match="n_test must be 0 or more, got -1"):
+        split_pairs([("a", "b"), ("c", "d")], -1)
+
+
+ODD = [
+    "",
+    " ",
+    " a  b ",
+    "😀👩\u200d👩\u200d👧 é e\u0301",
+    "<eos> and <pad><bos>",
+    "\0\x01\x7f\x1b[0m",
+    "a\n\tb\r\n",
+    "汤姆追逐独角兽\ufeff\u3000。",
+]
+
+
+@pytest.fixture(scope="module")
+def subwords() -> BPETokenizer:
+    pytest.importorskip("tokenizers")
+    texts = ["Tom chases Jerry.", "汤姆追逐杰瑞。", "the end <eos>"] * 5
+    return BPETokenizer.train(texts, vocab_size=300)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_subwords_lose_nothing(subwords: BPETokenizer, text: str) -> None:
+    token_ids = subwords.encode(text)
+    assert subwords.decode(token_ids) == text
+    assert not {PAD, BOS, EOS} & set(token_ids)
+    assert all(0 <= token_id < len(subwords) for token_id in token_ids)
+    again = tokenizer_from_json(tokenizer_to_json(subwords))
+    assert isinstance(again, BPETokenizer)
+    assert again.encode(text) == token_ids
+    after = token_ids[0] if text else 5  # what stands after EOS is left out
+    assert again.decode([BOS, *token_ids, EOS, after]) == text
+
+
+def test_subwords_learn_pieces_and_never_too_few(
+    subwords: BPETokenizer,
+) -> None:
+    assert 259 < len(subwords) <= 300
+    assert len(subwords.encode(" chases")) == 1
+    assert len(subwords.encode("独")) == 3
+    assert len(BPETokenizer.train(["aa bb"] * 9, 259)) == 259
+    for few in 258, 3, 0:
+        with pytest.raises(
+            ValueError, match=f"^vocab_size must be 259 or more, got {few}$"
+        ):
+            BPETokenizer.train(["aa bb"], few)
+
+
+def test_word_tokenizers_are_saved_as_json() -> None:
+    tokenizer = WordTokenizer.train(['"quoted" \\ 汤姆 é'])
+    again = tokenizer_from_json(tokenizer_to_json(tokenizer))
+    assert isinstance(again, WordTokenizer)
+    assert again.words == tokenizer.words
+    assert again.encode("汤姆") == tokenizer.encode("汤姆")
+    with pytest.raises(ValueError, match=r"BPETokenizer, got _Letters$"):
+        tokenizer_to_json(_Letters())
+
+
+class _Letters:
+    """A Tokenizer of a class that is not the package's."""
+
+    def __len__(self) -> int:
+        return 26
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(letter) for letter in text]
+
+    def decode(self, token_ids: object) -> str:
+        return str(token_ids)
