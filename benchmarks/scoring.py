@@ -7,7 +7,7 @@ functions" quotes the ratios.
 import torch
 import torch.nn.functional as F
 
-from attention_book import (
+from attention_book.scoring import (
     AdditiveAttention,
     causal_mask,
     dot_product_attention,
