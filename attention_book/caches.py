@@ -1,14 +1,20 @@
-# Made from docs/chapters/31-caches.md (49352ed71601). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/31-caches.md (fb66f4ad698b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book.checks import check_mask
+from attention_book.checks import check_mask, is_readable
 
 
-__all__ = ["KeyValue", "KeyValueCache", "Position", "StaticKeyValueCache"]
+__all__ = [
+    "KeyValue",
+    "KeyValueCache",
+    "Position",
+    "StaticKeyValueCache",
+    "check_cache",
+]
 
 
 Position = int | Int[Tensor, ""]  # of a token in its sequence, from 0
@@ -24,11 +30,11 @@ class KeyValue(NamedTuple):
 class KeyValueCache:
     """A preallocated buffer for the keys and values of a growing sequence.
 
-    Use it under torch.no_grad(): it is written in place.
+    Use it under torch.no_grad(): it is changed in place.
 
     Args:
-        capacity: How many positions it can hold. Batch, heads, width, dtype
-            and device are those of the first keys.
+        capacity: Most positions it can hold. Batch, heads, width, dtype and
+            device are those of the first keys.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -36,9 +42,9 @@ class KeyValueCache:
         self.length: Position = 0
         self.buffer: KeyValue | None = None
 
-    def n_keys(self, more: int) -> int:
-        """How many keys there are to attend to once more are stored."""
-        return int(self.length) + more
+    def n_keys(self, n_new: int) -> int:
+        """Return how many keys there are once n_new more are stored."""
+        return int(self.length) + n_new
 
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Store some positions and return all so far, without a copy.
@@ -46,28 +52,39 @@ class KeyValueCache:
         Raises:
             ValueError: They do not fit; nothing is stored.
         """
-        start = int(self.length)
-        end = start + key.shape[-2]
-        if end > self.capacity:
+        self._check(key, value)
+        first = int(self.length)
+        end = first + key.shape[-2]
+        if self.buffer is None:
+            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
+            self.buffer = KeyValue(
+                key.new_empty(shape), value.new_empty(shape)
+            )
+        self.buffer.key[..., first:end, :] = key
+        self.buffer.value[..., first:end, :] = value
+        self.length = end
+        return KeyValue(*(x[..., :end, :] for x in self.buffer))
+
+    def _check(self, key: Tensor, value: Tensor) -> None:
+        """Raise ValueError unless key and value fit.
+
+        A length on a GPU is not read, because that would have to wait.
+        """
+        n_new = key.shape[-2]
+        readable = isinstance(self.length, int) or is_readable(self.length)
+        if readable and int(self.length) + n_new > self.capacity:
             raise ValueError(
-                f"the cache has room for {self.capacity} positions, "
-                f"{start} are taken, got {end - start} more"
+                f"the cache holds at most {self.capacity} positions, "
+                f"{int(self.length)} are taken, got {n_new} more"
             )
         held = key if self.buffer is None else self.buffer.key
-        shape = (*held.shape[:-2], end - start, held.shape[-1])
+        shape = (*held.shape[:-2], n_new, held.shape[-1])
         for name, x in ("key", key), ("value", value):
             if x.shape != shape or x.dtype != held.dtype:
                 raise ValueError(
                     f"{name} must be {held.dtype} of shape {tuple(shape)}, "
                     f"got {x.dtype} of shape {tuple(x.shape)}"
                 )
-        if self.buffer is None:
-            full = (*shape[:-2], self.capacity, shape[-1])
-            self.buffer = KeyValue(key.new_empty(full), value.new_empty(full))
-        self.buffer.key[..., start:end, :] = key
-        self.buffer.value[..., start:end, :] = value
-        self.length = end
-        return KeyValue(*(x[..., :end, :] for x in self.buffer))
 
 
 def check_cache(
@@ -92,23 +109,30 @@ class StaticKeyValueCache(KeyValueCache):
     """A cache whose shapes never change and whose length is a tensor.
 
     Args:
-        capacity: How many positions it can hold.
-        length: How many are taken; its owner counts it up.
+        capacity: Most positions it can hold.
+        length: How many are taken; its owner advances it.
     """
 
     def __init__(self, capacity: int, length: Int[Tensor, ""]) -> None:
         super().__init__(capacity)
         self.length = length
 
-    def n_keys(self, more: int) -> int:
+    def n_keys(self, n_new: int) -> int:
         """Return how many keys there are to attend to: the whole buffer."""
         return self.capacity
 
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
-        """Store some positions and return the whole buffer."""
+        """Store some positions and return the whole buffer.
+
+        Raises:
+            ValueError: They do not fit; nothing is stored.
+        """
+        self._check(key, value)
         if self.buffer is None:
-            full = (*key.shape[:-2], self.capacity, key.shape[-1])
-            self.buffer = KeyValue(key.new_zeros(full), value.new_zeros(full))
+            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
+            self.buffer = KeyValue(
+                key.new_zeros(shape), value.new_zeros(shape)
+            )
         offsets = torch.arange(key.shape[-2], device=key.device)
         positions = offsets + self.length
         self.buffer.key.index_copy_(-2, positions, key)

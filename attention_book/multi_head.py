@@ -1,4 +1,4 @@
-# Made from docs/chapters/05-multi-head.md (b00a9b27d4dd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (fe07b3233bc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -97,8 +97,10 @@ class MultiHeadAttention(nn.Module):
         """Keys and values of all heads; offset as in queries."""
         check_width("memory", memory, self.d_model)
         key, value = self.kv_proj(memory).chunk(2, dim=-1)
-        n_heads = self.n_kv_heads
-        return KeyValue(split_heads(key, n_heads), split_heads(value, n_heads))
+        return KeyValue(
+            split_heads(key, self.n_kv_heads),
+            split_heads(value, self.n_kv_heads),
+        )
 
     def attend(
         self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool

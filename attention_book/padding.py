@@ -1,4 +1,4 @@
-# Made from docs/chapters/32-padding.md (20c20294f585). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/32-padding.md (c45dea9ededc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from attention_book.caches import KeyValue
 from attention_book.scoring import padding_mask
 
 
-__all__ = ["Mask", "PackedMask", "PaddingLayout"]
+__all__ = ["Mask", "PackedMask", "PaddingLayout", "attend_packed"]
 
 
 class PaddingLayout:
@@ -34,15 +34,25 @@ class PaddingLayout:
 
     def to(self, device: torch.device) -> "PaddingLayout":
         """Return the same for tokens that lie on this device."""
-        there = copy.copy(self)
-        there.mask = self.mask.to(device)
-        there.indices = self.indices.to(device)
-        return there
+        moved = copy.copy(self)
+        moved.mask = self.mask.to(device)
+        moved.indices = self.indices.to(device)
+        return moved
 
     def unpad(
         self, padded: Shaped[Tensor, "batch length ..."]
     ) -> Shaped[Tensor, "tokens ..."]:
-        """Put the real tokens of all sequences into one row."""
+        """Put the real tokens of all sequences into one row.
+
+        Raises:
+            ValueError: Another batch or length than that of the layout.
+        """
+        batch, _, _, length = self.mask.shape
+        if padded.shape[:2] != (batch, length):
+            raise ValueError(
+                f"padded must be ({batch}, {length}, ...), "
+                f"got {tuple(padded.shape)}"
+            )
         return padded.flatten(0, 1).index_select(0, self.indices)
 
     def pad(
@@ -63,20 +73,29 @@ class PackedMask(NamedTuple):
 
 
 Mask = Bool[Tensor, "..."] | PackedMask | None
-Attend = Callable[[Tensor, KeyValue, Tensor | None, bool], Tensor]
+_Attend = Callable[[Tensor, KeyValue, Tensor | None, bool], Tensor]
 
 
 def attend_packed(
-    attend: Attend,
+    attend: _Attend,
     query: Float[Tensor, "heads queries d_k"],
     kv: KeyValue,
     packed: PackedMask,
     is_causal: bool,
 ) -> Float[Tensor, "heads queries d_k"]:
-    """Attend with padded heads, and pack what comes out."""
+    """Pad queries, keys and values, attend, and unpad what comes out.
+
+    Args:
+        attend: Takes padded heads of queries, of keys and values, a mask and
+            is_causal, as MultiHeadAttention.attend does.
+        query: Queries of packed tokens.
+        kv: Keys and values of packed tokens.
+        packed: The layouts of both.
+        is_causal: Hide the future too.
+    """
     # Padding comes last: causality alone hides it from its own sequence.
-    alone = is_causal and packed.queries is packed.keys
-    mask = None if alone else packed.keys.mask
+    causality_suffices = is_causal and packed.queries is packed.keys
+    mask = None if causality_suffices else packed.keys.mask
     padded = [packed.keys.pad(x.transpose(0, 1)) for x in kv]
     kv = KeyValue(*(x.transpose(1, 2) for x in padded))
     query = packed.queries.pad(query.transpose(0, 1)).transpose(1, 2)

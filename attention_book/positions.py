@@ -1,6 +1,4 @@
-# Made from docs/chapters/06-positions.md (f6424b2153ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from typing import Any
-
+# Made from docs/chapters/06-positions.md (347a762f50aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -31,16 +29,21 @@ __all__ = [
 
 def position_angles(
     x: Float[Tensor, "*batch length width"], offset: Position, base: float
-) -> Float[Tensor, "length clocks"]:
-    """How far each clock has turned at the position of each token of x.
+) -> Float[Tensor, "length pairs"]:
+    """Return the angle of each pair of features at each token's position.
 
-    Clock i turns by base^(-2i/width) radians a step. Always in fp32: half
+    Pair i turns by base^(-2i/width) radians a position. Always in fp32: half
     precision can't tell 2,049 from 2,048.
+
+    Args:
+        x: The tokens; only their shape and device count.
+        offset: Position of the first.
+        base: The wavelengths go from 2π towards 2π·base positions.
     """
     length, width = x.shape[-2:]
-    clocks = torch.arange(0, width, 2, device=x.device).float()
+    features = torch.arange(0, width, 2, device=x.device).float()
     positions = torch.arange(length, device=x.device) + offset
-    return positions[:, None] * base ** (-clocks / width)
+    return positions[:, None] * base ** (-features / width)
 
 
 class SinusoidalPositions(nn.Module):
@@ -60,7 +63,7 @@ class SinusoidalPositions(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
     ) -> Float[Tensor, "*batch length d_model"]:
-        """Return x plus the encoding; its first token stands at position offset."""
+        """Return x plus the encoding; offset is the first token's position."""
         check_vectors(x, self.d_model)
         angles = position_angles(x, offset, 10_000.0)
         pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)
@@ -85,10 +88,14 @@ class LearnedPositions(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
     ) -> Float[Tensor, "*batch length d_model"]:
-        """Return x plus the vectors; its first token stands at position offset.
+        """Return x plus the vectors; offset is the first token's position.
+
+        They are added in the dtype of x.
 
         Raises:
-            ValueError: A token stands outside the table.
+            ValueError: A position outside the table. A tensor offset is
+                read on the CPU only, because a GPU would have to be waited
+                for.
         """
         n_positions, d_model = self.table.shape
         check_vectors(x, d_model)
@@ -100,18 +107,21 @@ class LearnedPositions(nn.Module):
                 f"got {int(offset)} to {int(offset) + length - 1}"
             )
         positions = torch.arange(length, device=x.device) + offset
-        return x + self.table.index_select(0, positions)
+        return x + self.table.index_select(0, positions).to(x.dtype)
 
 
 class RotaryEmbedding(nn.Module):
-    """Turn each pair of features by an angle that grows with the position.
+    """Rotate each pair of features by an angle that grows with the position.
 
     Features 2i and 2i + 1 are a pair, as in the paper. Some libraries pair
     i with i + d_k/2; their weights need their rows in another order.
 
     Args:
         d_k: Width of each query and key; even.
-        base: Clock i takes 2π·base^(2i/d_k) steps a round.
+        base: Pair i has a wavelength of 2π·base^(2i/d_k) positions.
+
+    Raises:
+        ValueError: An odd width, or a base that is not positive.
 
     Source: Su et al. (2021), §3.2.2 and §3.4.2, eq. 34.
     """
@@ -119,13 +129,15 @@ class RotaryEmbedding(nn.Module):
     def __init__(self, d_k: int, base: float = 10_000.0) -> None:
         super().__init__()
         check_even("d_k", d_k)
+        if not base > 0:
+            raise ValueError(f"base must be positive, got {base}")
         self.d_k = d_k
         self.base = base
 
     def forward(
         self, x: Float[Tensor, "*batch length d_k"], offset: Position = 0
     ) -> Float[Tensor, "*batch length d_k"]:
-        """Return x rotated; its first row stands at position offset.
+        """Return x rotated; offset is the position of its first row.
 
         Half precision is rounded once, at the end.
         """
@@ -142,15 +154,27 @@ class RotaryEmbedding(nn.Module):
 class RotaryAttention(MultiHeadAttention):
     """Multi-head self-attention whose queries and keys are rotated.
 
-    Takes the arguments of MultiHeadAttention.
+    Args:
+        base: As in RotaryEmbedding; the others as in MultiHeadAttention.
     """
 
-    def __init__(self, d_model: int, n_heads: int, **options: Any) -> None:
-        super().__init__(d_model, n_heads, **options)
-        self.rotary = RotaryEmbedding(self.d_k)
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        base: float = 10_000.0,
+    ) -> None:
+        super().__init__(
+            d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout
+        )
+        self.rotary = RotaryEmbedding(self.d_k, base)
 
     def queries(self, x: Tensor, offset: Position = 0) -> Tensor:
-        """Queries of all heads, rotated; offset is the position of the first."""
+        """Queries of all heads, rotated; offset as in MultiHeadAttention."""
         return self.rotary(super().queries(x, offset), offset)
 
     def keys_and_values(
@@ -162,7 +186,7 @@ class RotaryAttention(MultiHeadAttention):
 
 
 class ALiBi(nn.Module):
-    """What to add to the scores: minus the distance, times a slope a head.
+    """A bias of the scores: minus the distance, times a slope for each head.
 
     Args:
         n_heads: Number of heads. Head h of n has the slope 2^(-8h/n), for
@@ -182,21 +206,37 @@ class ALiBi(nn.Module):
     def forward(
         self, n_queries: int, n_keys: int
     ) -> Float[Tensor, "heads {n_queries} {n_keys}"]:
-        """Return the bias; the last query stands at the last key."""
+        """Return the bias; the last query stands at the last key.
+
+        In fp32 even where the module is in half precision, which could not
+        tell 257 from 256.
+        """
         device = self.slopes.device
         key = torch.arange(n_keys, device=device)
         query = torch.arange(n_keys - n_queries, n_keys, device=device)
-        return -self.slopes[:, None, None] * (query[:, None] - key).abs()
+        distance = (query[:, None] - key).abs().float()
+        return -self.slopes[:, None, None] * distance
 
 
 class ALiBiAttention(MultiHeadAttention):
     """Multi-head self-attention with a penalty for distance.
 
-    Takes the arguments of MultiHeadAttention.
+    Takes the arguments of MultiHeadAttention. In half precision the bias is
+    rounded to it once, as fused kernels demand.
     """
 
-    def __init__(self, d_model: int, n_heads: int, **options: Any) -> None:
-        super().__init__(d_model, n_heads, **options)
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout
+        )
         self.alibi = ALiBi(n_heads)
 
     def attend(
@@ -207,7 +247,7 @@ class ALiBiAttention(MultiHeadAttention):
         check_inputs(query, *kv, enable_gqa=grouped)
         queries = query.shape[-2]
         keys = kv.key.shape[-2]
-        bias = self.alibi(queries, keys)
+        bias = self.alibi(queries, keys).to(query.dtype)
         if mask is not None:
             check_mask(mask, (*query.shape[:-1], keys))
             bias = bias.masked_fill(~mask, -torch.inf)

@@ -1,7 +1,8 @@
 """Multi-head attention against PyTorch's: python -m benchmarks.multi_head
 
-Prints milliseconds and ratios for the machine it runs on. The chapter
-"Multi-head attention" quotes the ratios of one head to eight.
+Prints milliseconds and ratios for the machine it runs on. The chapters
+"Multi-head attention" and "Key-value caches" quote the ratios of one head to
+eight.
 """
 
 import torch
@@ -61,20 +62,20 @@ def heads(n: int) -> None:
 
 
 @torch.no_grad()
-def decoding(words: int) -> None:
+def decoding(n_tokens: int) -> None:
     x = torch.randn(1, 1, 512)
 
-    def write(n_kv_heads: int) -> None:
-        cache = KeyValueCache(words)
+    def generate(n_kv_heads: int) -> None:
+        cache = KeyValueCache(n_tokens)
         layer = layers[n_kv_heads]
-        for _ in range(words):
+        for _ in range(n_tokens):
             layer(x, cache=cache)
 
     layers = {
         n: MultiHeadAttention(512, 8, n_kv_heads=n).eval() for n in (8, 2, 1)
     }
-    entrants = {f"{n} heads of keys": lambda n=n: write(n) for n in layers}
-    report(f"writing {words} words", side_by_side(entrants, rounds=5))
+    entrants = {f"{n} heads of keys": lambda n=n: generate(n) for n in layers}
+    report(f"generating {n_tokens} tokens", side_by_side(entrants, rounds=5))
 
 
 def main() -> None:

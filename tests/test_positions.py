@@ -20,25 +20,25 @@ from attention_book.positions import (
 
 
 BATCH = 2
-WORDS = 7
+LENGTH = 7
 D = 24
 HEADS = 4
 D_K = D // HEADS
 LAYERS = [RotaryAttention, ALiBiAttention]
 
 
-def words() -> Tensor:
+def make_tokens() -> Tensor:
     generator = torch.Generator().manual_seed(0)
-    return torch.randn(BATCH, WORDS, D, generator=generator)
+    return torch.randn(BATCH, LENGTH, D, generator=generator)
 
 
-@pytest.mark.parametrize("start", [0, 5, 9000])
-def test_sinusoidal_positions_are_the_formula(start: int) -> None:
-    x = words()
-    output = SinusoidalPositions(D)(x, start)
-    for p in range(WORDS):
+@pytest.mark.parametrize("offset", [0, 5, 9000])
+def test_sinusoidal_positions_are_the_formula(offset: int) -> None:
+    x = make_tokens()
+    output = SinusoidalPositions(D)(x, offset)
+    for p in range(LENGTH):
         for i in range(D // 2):
-            angle = (start + p) / 10000 ** (2 * i / D)
+            angle = (offset + p) / 10000 ** (2 * i / D)
             expected = x[:, p, 2 * i : 2 * i + 2] + torch.tensor(
                 [math.sin(angle), math.cos(angle)]
             )
@@ -58,7 +58,7 @@ def test_half_precision_tells_far_positions_apart() -> None:
 
 def test_learned_positions_are_rows_of_a_table_and_are_trained() -> None:
     positions = LearnedPositions(11, D)
-    x = words()
+    x = make_tokens()
     torch.testing.assert_close(
         positions(x, 3) - x, positions.table[3:10].expand(BATCH, -1, -1)
     )
@@ -71,34 +71,57 @@ def test_learned_positions_are_rows_of_a_table_and_are_trained() -> None:
     assert isinstance(positions.table, nn.Parameter)
 
 
-@pytest.mark.parametrize("start", [5, 11])
-def test_a_position_past_the_table_is_named(start: int) -> None:
-    message = f"must be from 0 to 10, got {start} to {start + 6}"
+@pytest.mark.parametrize("offset", [5, 11])
+def test_a_position_past_the_table_is_named(offset: int) -> None:
+    message = f"must be from 0 to 10, got {offset} to {offset + 6}"
     with pytest.raises(ValueError, match=message):
-        LearnedPositions(11, D)(words(), start)
-    LearnedPositions(11, D)(words(), 4)  # the last that fits
+        LearnedPositions(11, D)(make_tokens(), offset)
+    with pytest.raises(ValueError, match=message):
+        LearnedPositions(11, D)(make_tokens(), torch.tensor(offset))
+    LearnedPositions(11, D)(make_tokens(), 4)  # the last that fits
 
 
-@pytest.mark.parametrize("start", [0, 5])
-def test_rotation_multiplies_complex_numbers(start: int) -> None:
-    x = words()[..., :D_K]
-    output = RotaryEmbedding(D_K)(x, start)
+def test_an_offset_may_be_a_tensor() -> None:
+    x = make_tokens()
+    for positions in (
+        SinusoidalPositions(D),
+        LearnedPositions(11, D),
+        RotaryEmbedding(D),
+    ):
+        torch.testing.assert_close(
+            positions(x, torch.tensor(3)), positions(x, 3)
+        )
+
+
+def test_learned_positions_keep_half_precision() -> None:
+    positions = LearnedPositions(11, D)
+    x = make_tokens().bfloat16()
+    output = positions(x, 2)
+    assert output.dtype == torch.bfloat16
+    expected = x.float() + positions.table[2:9]
+    torch.testing.assert_close(output.float(), expected, atol=5e-2, rtol=0)
+
+
+@pytest.mark.parametrize("offset", [0, 5])
+def test_rotation_multiplies_complex_numbers(offset: int) -> None:
+    x = make_tokens()[..., :D_K]
+    output = RotaryEmbedding(D_K)(x, offset)
     for b in range(BATCH):
-        for p in range(WORDS):
+        for p in range(LENGTH):
             for i in range(D_K // 2):
                 number = complex(*x[b, p, 2 * i : 2 * i + 2].tolist())
-                angle = (start + p) * 10000 ** (-2 * i / D_K)
-                turned = number * cmath.exp(1j * angle)
+                angle = (offset + p) * 10000 ** (-2 * i / D_K)
+                rotated = number * cmath.exp(1j * angle)
                 got = output[b, p, 2 * i : 2 * i + 2].tolist()
-                assert abs(complex(*got) - turned) < 1e-5
+                assert abs(complex(*got) - rotated) < 1e-5
 
 
 def test_rotation_keeps_lengths_and_dtype() -> None:
-    x = words()
-    turned = RotaryEmbedding(D)(x, 99)
-    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+    x = make_tokens()
+    rotated = RotaryEmbedding(D)(x, 99)
+    torch.testing.assert_close(rotated.norm(dim=-1), x.norm(dim=-1))
     assert RotaryEmbedding(D)(x.bfloat16()).dtype == torch.bfloat16
-    assert not torch.equal(RotaryEmbedding(D, base=100.0)(x, 99), turned)
+    assert not torch.equal(RotaryEmbedding(D, base=100.0)(x, 99), rotated)
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 8])
@@ -127,7 +150,7 @@ def test_alibi_stands_the_last_query_at_the_last_key(queries: int) -> None:
 def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
     torch.manual_seed(0)
     layer = ALiBiAttention(D, HEADS, n_kv_heads=n_kv_heads)
-    x = words()
+    x = make_tokens()
     query = layer.queries(x)
     (key, value) = layer.keys_and_values(x)
     heads = []
@@ -136,7 +159,7 @@ def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
         k, v = (t[:, h * n_kv_heads // HEADS] for t in (key, value))
         scores = query[:, h] @ k.mT / math.sqrt(D_K) + ALiBi(HEADS)(7, 7)[h]
         if is_causal:
-            scores = scores.masked_fill(~causal_mask(WORDS), -torch.inf)
+            scores = scores.masked_fill(~causal_mask(LENGTH), -torch.inf)
         tables.append(scores.softmax(dim=-1))
         heads.append(tables[-1] @ v)
     expected = layer.out_proj(torch.cat(heads, dim=-1))
@@ -148,13 +171,15 @@ def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
 def test_rotary_attention_is_the_loop() -> None:
     torch.manual_seed(0)
     layer = RotaryAttention(D, HEADS)
-    x = words()
+    x = make_tokens()
     plain = super(RotaryAttention, layer)
     query = plain.queries(x)
     (key, value) = plain.keys_and_values(x)
-    turn = RotaryEmbedding(D_K)
+    rotary = RotaryEmbedding(D_K)
     heads = [
-        (turn(query[:, h]) @ turn(key[:, h]).mT / math.sqrt(D_K)).softmax(-1)
+        (rotary(query[:, h]) @ rotary(key[:, h]).mT / math.sqrt(D_K)).softmax(
+            -1
+        )
         @ value[:, h]
         for h in range(HEADS)
     ]
@@ -162,15 +187,50 @@ def test_rotary_attention_is_the_loop() -> None:
     torch.testing.assert_close(layer(x), expected)
 
 
+def test_rotary_attention_takes_a_base() -> None:
+    layers = []
+    for base in (10_000.0, 50.0):
+        torch.manual_seed(0)
+        layers.append(RotaryAttention(D, HEADS, n_kv_heads=2, base=base))
+    x = make_tokens()
+    projected = super(RotaryAttention, layers[1]).queries(x)
+    torch.testing.assert_close(
+        layers[1].queries(x), RotaryEmbedding(D_K, 50.0)(projected)
+    )
+    assert not torch.allclose(layers[0](x), layers[1](x))
+
+
+@pytest.mark.parametrize("base", [0.0, -1.0, math.nan])
+def test_a_base_that_is_not_positive_is_named(base: float) -> None:
+    with pytest.raises(ValueError, match=f"base must be positive, got {base}"):
+        RotaryAttention(D, HEADS, base=base)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_alibi_tells_distances_apart_in_half_precision(
+    dtype: torch.dtype,
+) -> None:
+    bias = ALiBi(HEADS).to(dtype)(1, 2048)
+    assert bias.dtype == torch.float32
+    torch.testing.assert_close(bias, ALiBi(HEADS)(1, 2048))
+    assert len(bias[0, 0].unique()) == 2048
+    torch.manual_seed(0)
+    layer = ALiBiAttention(D, HEADS)
+    expected = layer(make_tokens(), is_causal=True)
+    output = layer.to(dtype)(make_tokens().to(dtype), is_causal=True)
+    assert output.dtype == dtype
+    torch.testing.assert_close(output.float(), expected, atol=2e-2, rtol=0)
+
+
 @pytest.mark.parametrize("layer_type", LAYERS)
 @pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 2, 1], [7]])
-def test_word_by_word_equals_all_at_once(
+def test_token_by_token_equals_all_at_once(
     layer_type: type[RotaryAttention], steps: list[int]
 ) -> None:
     torch.manual_seed(0)
     layer = layer_type(D, HEADS).eval()
-    x = words()
-    cache = KeyValueCache(WORDS)
+    x = make_tokens()
+    cache = KeyValueCache(LENGTH)
     with torch.no_grad():
         parts = [
             layer(part, is_causal=True, cache=cache)
@@ -186,10 +246,10 @@ def test_order_matters_and_only_distance_counts(
 ) -> None:
     torch.manual_seed(0)
     layer = layer_type(D, HEADS)
-    x = words()
+    x = make_tokens()
     order = torch.tensor([4, 0, 6, 1, 5, 2, 3])
     assert not torch.allclose(layer(x[:, order]), layer(x)[:, order])
-    # Words seen through a window look the same wherever the window stands.
+    # Tokens seen through a window get the same output wherever the window stands.
     longer = torch.cat([torch.randn(BATCH, 3, D), x], dim=1)
     window = torch.zeros(10, 10, dtype=torch.bool)
     window[3:, 3:] = True
@@ -203,12 +263,12 @@ def test_a_row_with_nothing_to_see_gives_no_nan(
     layer_type: type[RotaryAttention],
 ) -> None:
     layer = layer_type(D, HEADS)
-    x = words()
-    mask = torch.ones(BATCH, 1, WORDS, WORDS, dtype=torch.bool)
+    x = make_tokens()
+    mask = torch.ones(BATCH, 1, LENGTH, LENGTH, dtype=torch.bool)
     mask[1] = False
     output = layer(x, mask=mask)
     torch.testing.assert_close(
-        output[1], layer.out_proj.bias.expand(WORDS, -1)
+        output[1], layer.out_proj.bias.expand(LENGTH, -1)
     )
     output.sum().backward()
     assert not any(p.grad.isnan().any() for p in layer.parameters())
@@ -237,7 +297,7 @@ def test_vectors_of_another_width_are_named(positions: nn.Module) -> None:
     with pytest.raises(
         ValueError, match=r"x must be 8 wide, got shape .*24\)"
     ):
-        positions(words())
+        positions(make_tokens())
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -245,38 +305,44 @@ def test_a_wrong_mask_is_named_by_alibi_too() -> None:
     layer = ALiBiAttention(D, HEADS)
     for is_causal in (True, False):
         with pytest.raises(ValueError, match="mask must be boolean"):
-            layer(words(), mask=torch.ones(WORDS, WORDS), is_causal=is_causal)
+            layer(
+                make_tokens(),
+                mask=torch.ones(LENGTH, LENGTH),
+                is_causal=is_causal,
+            )
     with pytest.raises(ValueError, match="mask must broadcast"):
-        layer(words(), mask=torch.ones(5, 5, dtype=torch.bool))
+        layer(make_tokens(), mask=torch.ones(5, 5, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("is_causal", [True, False])
 def test_alibi_obeys_a_mask_and_causality_together(is_causal: bool) -> None:
     torch.manual_seed(0)
     layer = ALiBiAttention(D, HEADS)
-    x = words()
-    see = torch.rand(BATCH, 1, WORDS, WORDS) < 0.6
+    x = make_tokens()
+    see = torch.rand(BATCH, 1, LENGTH, LENGTH) < 0.6
     shown = attention_weights(layer, x, mask=see, is_causal=is_causal)
-    allowed = see & causal_mask(WORDS) if is_causal else see
+    allowed = see & causal_mask(LENGTH) if is_causal else see
     assert ((shown > 0) == allowed).all()
 
 
 def test_dropout_reaches_alibi() -> None:
     layer = ALiBiAttention(D, HEADS, dropout=0.5)
-    x = words()
+    x = make_tokens()
     assert not torch.allclose(layer(x), layer(x))
     layer.eval()
     torch.testing.assert_close(layer(x), layer(x))
 
 
 def test_the_default_dtype_does_not_blur_positions() -> None:
-    expected = SinusoidalPositions(D)(words(), 4096)
+    expected = SinusoidalPositions(D)(make_tokens(), 4096)
     torch.set_default_dtype(torch.bfloat16)
     try:
-        got = SinusoidalPositions(D)(words().float(), 4096)
+        got = SinusoidalPositions(D)(make_tokens().float(), 4096)
     finally:
         torch.set_default_dtype(torch.float32)
-    assert torch.allclose(got - words(), expected - words(), atol=0.2)
+    assert torch.allclose(
+        got - make_tokens(), expected - make_tokens(), atol=0.2
+    )
     torch.set_default_dtype(torch.bfloat16)
     try:
         angles = position_angles(torch.zeros(3, D), 4096, 10_000.0)
@@ -290,20 +356,20 @@ def test_the_default_dtype_does_not_blur_positions() -> None:
 
 def test_rotation_in_bf16_keeps_scores_that_see_distance_only() -> None:
     q, k = torch.randn(2, 1, 64, generator=torch.Generator().manual_seed(0))
-    turn = RotaryEmbedding(64)
+    rotary = RotaryEmbedding(64)
     scores = [
         (
-            turn(q.bfloat16(), start + 3).float()
-            @ turn(k.bfloat16(), start).float().T
+            rotary(q.bfloat16(), offset + 3).float()
+            @ rotary(k.bfloat16(), offset).float().T
         ).item()
-        for start in range(0, 4096, 37)
+        for offset in range(0, 4096, 37)
     ]
-    exact = (turn(q, 3) @ turn(k).T).item()
+    exact = (rotary(q, 3) @ rotary(k).T).item()
     assert max(abs(score - exact) for score in scores) < 0.15
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_what_is_no_row_of_words_is_named() -> None:
+def test_what_is_no_row_of_tokens_is_named() -> None:
     for positions in (
         SinusoidalPositions(8),
         LearnedPositions(9, 8),

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book.caches import KeyValueCache
+from attention_book.caches import KeyValueCache, StaticKeyValueCache
 from attention_book.multi_head import MultiHeadAttention, attention_weights
 from attention_book.positions import (
     ALiBiAttention,
@@ -21,7 +21,7 @@ TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
 LAYERS = [MultiHeadAttention, RotaryAttention, ALiBiAttention]
 
 
-def words() -> Tensor:
+def make_tokens() -> Tensor:
     return torch.randn(3, 64, 128, generator=torch.Generator().manual_seed(0))
 
 
@@ -40,15 +40,18 @@ def test_a_layer_is_that_of_the_cpu(
     kind: type[MultiHeadAttention],
     n_kv_heads: int,
     dtype: torch.dtype,
-    device: str,
+    device: torch.device,
 ) -> None:
     torch.manual_seed(0)
     layer = kind(128, 4, n_kv_heads=n_kv_heads)
     there = copy.deepcopy(layer).to(device, dtype)
     mask = padding_mask(torch.tensor([64, 17, 0]), 64)
-    expected = gradients(layer, words(), mask=mask, is_causal=True)
+    expected = gradients(layer, make_tokens(), mask=mask, is_causal=True)
     got = gradients(
-        there, words().to(device, dtype), mask=mask.to(device), is_causal=True
+        there,
+        make_tokens().to(device, dtype),
+        mask=mask.to(device),
+        is_causal=True,
     )
     for a, b in zip(expected, got, strict=True):
         tolerance = TOLERANCE[dtype] * max(1.0, a.abs().max().item())
@@ -56,12 +59,12 @@ def test_a_layer_is_that_of_the_cpu(
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-def test_word_by_word_equals_all_at_once(
-    kind: type[MultiHeadAttention], device: str
+def test_token_by_token_equals_all_at_once(
+    kind: type[MultiHeadAttention], device: torch.device
 ) -> None:
     torch.manual_seed(0)
     layer = kind(128, 4, n_kv_heads=2).to(device).eval()
-    x = words().to(device)
+    x = make_tokens().to(device)
     cache = KeyValueCache(64)
     with torch.no_grad():
         parts = [
@@ -74,9 +77,9 @@ def test_word_by_word_equals_all_at_once(
     assert cache.buffer.key.device == x.device
 
 
-def test_weights_sum_to_one(device: str) -> None:
+def test_weights_sum_to_one(device: torch.device) -> None:
     layer = MultiHeadAttention(128, 4).to(device)
-    x = words().to(device)
+    x = make_tokens().to(device)
     rows = attention_weights(layer, x, is_causal=True).sum(dim=-1)
     assert torch.allclose(rows, torch.ones_like(rows), atol=1e-4)
 
@@ -85,8 +88,26 @@ def test_weights_sum_to_one(device: str) -> None:
     "positions", [SinusoidalPositions(128), LearnedPositions(200, 128)]
 )
 def test_positions_are_added_on_the_device(
-    positions: nn.Module, device: str
+    positions: nn.Module, device: torch.device
 ) -> None:
-    expected = positions(words(), 100)
-    got = copy.deepcopy(positions).to(device)(words().to(device), 100)
+    expected = positions(make_tokens(), 100)
+    got = copy.deepcopy(positions).to(device)(make_tokens().to(device), 100)
     assert torch.allclose(got.cpu(), expected, atol=1e-4)
+
+
+def test_a_static_cache_gives_what_a_growing_one_gives(
+    device: torch.device,
+) -> None:
+    torch.manual_seed(0)
+    layer = RotaryAttention(128, 4, n_kv_heads=2).to(device).eval()
+    x = make_tokens().to(device)[:, :9]
+    length = torch.tensor(0, device=device)
+    positions = torch.arange(9, device=device)
+    growing = KeyValueCache(9)
+    static = StaticKeyValueCache(9, length)
+    with torch.no_grad():
+        for token in x.split(1, dim=1):
+            expected = layer(token, is_causal=True, cache=growing)
+            output = layer(token, mask=positions <= length, cache=static)
+            assert torch.allclose(output, expected, atol=2e-3)
+            length += 1

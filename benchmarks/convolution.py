@@ -1,4 +1,4 @@
-"""Attention, recurrence and convolution: python -m benchmarks.compared
+"""Attention, recurrence and convolution: python -m benchmarks.convolution
 
 Prints milliseconds, ratios and growth exponents for the machine it runs on.
 The chapter "Against convolution and recurrence" quotes them.
@@ -30,7 +30,7 @@ def forward(d: int) -> None:
             "convolution, width 3": lambda x=x: convolution(x.mT),
         }
         seconds = side_by_side(entrants, rounds=max(5, 4096 // n))
-        report(f"forward: one sentence of {n} words, width {d}", seconds)
+        report(f"forward: one sentence of {n} tokens, width {d}", seconds)
         for name, time in seconds.items():
             rows.setdefault(name, []).append(time)
     for name, row in rows.items():

@@ -11,7 +11,7 @@ from attention_book.convolution import ConvolutionAsAttention
 
 
 BATCH = 2
-WORDS = 11
+LENGTH = 11
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -26,47 +26,47 @@ def test_it_is_the_convolution(
     convolution = nn.Conv1d(
         c_in, c_out, width, padding="same", dilation=dilation, bias=bias
     )
-    twin = ConvolutionAsAttention(convolution, n_words=WORDS)
-    x = torch.randn(BATCH, WORDS, c_in)
+    as_attention = ConvolutionAsAttention(convolution, length=LENGTH)
+    x = torch.randn(BATCH, LENGTH, c_in)
     a, b = (x.clone().requires_grad_() for _ in "ab")
-    output = twin(a)
+    output = as_attention(a)
     expected = convolution(b.mT).mT
     torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
-    slope = torch.arange(output.numel()).reshape(output.shape).cos()
-    (output * slope).sum().backward()
-    (expected * slope).sum().backward()
+    upstream = torch.arange(output.numel()).reshape(output.shape).cos()
+    output.backward(upstream)
+    expected.backward(upstream)
     torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("words", [1, 2, 11, 500, 1500])
-def test_each_head_gives_all_its_weight_to_one_word(words: int) -> None:
-    twin = ConvolutionAsAttention(nn.Conv1d(2, 2, 3), n_words=words)
-    tokens = torch.zeros(1, words + 2, twin.attention.d_model)
-    tokens[..., 2:4] = twin.circle
-    A = attention_weights(twin.attention, tokens[:, 1:-1], tokens)
+@pytest.mark.parametrize("length", [1, 2, 11, 500, 1500])
+def test_each_head_gives_all_its_weight_to_one_token(length: int) -> None:
+    as_attention = ConvolutionAsAttention(nn.Conv1d(2, 2, 3), length=length)
+    tokens = torch.zeros(1, length + 2, as_attention.attention.d_model)
+    tokens[..., 2:4] = as_attention.circle
+    A = attention_weights(as_attention.attention, tokens[:, 1:-1], tokens)
     for head in range(3):
-        expected = torch.eye(words + 2)[head : head + words]
+        expected = torch.eye(length + 2)[head : head + length]
         assert torch.equal(A[0, head], expected)
 
 
 def test_the_convolution_keeps_its_weights() -> None:
     convolution = nn.Conv1d(3, 5, 3)
     before = convolution.weight.clone()
-    twin = ConvolutionAsAttention(convolution, n_words=WORDS)
-    twin(torch.randn(1, WORDS, 3)).sum().backward()
+    as_attention = ConvolutionAsAttention(convolution, length=LENGTH)
+    as_attention(torch.randn(1, LENGTH, 3)).sum().backward()
     assert torch.equal(convolution.weight, before)
     assert convolution.weight.grad is None
-    assert twin.attention.q_proj.weight.grad is not None
+    assert as_attention.attention.q_proj.weight.grad is not None
 
 
-@pytest.mark.parametrize(("width", "words"), [(1, 1), (3, 1), (5, 4092)])
-def test_sentences_may_be_short_or_long(width: int, words: int) -> None:
+@pytest.mark.parametrize(("width", "length"), [(1, 1), (3, 1), (5, 4092)])
+def test_sequences_may_be_short_or_long(width: int, length: int) -> None:
     torch.manual_seed(0)
     convolution = nn.Conv1d(2, 3, width, padding="same")
-    twin = ConvolutionAsAttention(convolution, n_words=words)
-    x = torch.randn(1, words, 2)
+    as_attention = ConvolutionAsAttention(convolution, length=length)
+    x = torch.randn(1, length, 2)
     a, b = (x.clone().requires_grad_() for _ in "ab")
-    output = twin(a)
+    output = as_attention(a)
     expected = convolution(b.mT).mT
     torch.testing.assert_close(output, expected)
     output.square().sum().backward()
@@ -74,20 +74,22 @@ def test_sentences_may_be_short_or_long(width: int, words: int) -> None:
     torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("words", [-1, 0, 4093])
-def test_a_length_out_of_range_is_named(words: int) -> None:
-    message = f"n_words must be from 1 to 4092, got {words}"
+@pytest.mark.parametrize("length", [-1, 0, 4093])
+def test_a_length_out_of_range_is_named(length: int) -> None:
+    message = f"length must be from 1 to 4092, got {length}"
     with pytest.raises(ValueError, match=message):
-        ConvolutionAsAttention(nn.Conv1d(2, 3, 5), n_words=words)
+        ConvolutionAsAttention(nn.Conv1d(2, 3, 5), length=length)
 
 
 def test_double_precision_stays_double() -> None:
     torch.manual_seed(0)
     convolution = nn.Conv1d(3, 5, 3, padding=1, dtype=torch.float64)
-    twin = ConvolutionAsAttention(convolution, n_words=WORDS)
-    x = torch.randn(BATCH, WORDS, 3, dtype=torch.float64)
+    as_attention = ConvolutionAsAttention(convolution, length=LENGTH)
+    x = torch.randn(BATCH, LENGTH, 3, dtype=torch.float64)
     expected = convolution(x.mT).mT
-    torch.testing.assert_close(twin(x), expected, atol=1e-13, rtol=1e-13)
+    torch.testing.assert_close(
+        as_attention(x), expected, atol=1e-13, rtol=1e-13
+    )
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -108,7 +110,7 @@ def test_a_layer_it_can_not_be_is_named(layer: nn.Conv1d) -> None:
         f"and padding_mode 'zeros', got {layer}"
     )
     with pytest.raises(ValueError, match=message):
-        ConvolutionAsAttention(layer, n_words=WORDS)
+        ConvolutionAsAttention(layer, length=LENGTH)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -123,11 +125,11 @@ def test_a_layer_it_can_not_be_is_named(layer: nn.Conv1d) -> None:
         torch.zeros(2, 11, 3, dtype=torch.int64),
     ],
 )
-def test_sentences_that_do_not_fit_are_named(x: torch.Tensor) -> None:
-    twin = ConvolutionAsAttention(nn.Conv1d(3, 5, 3), n_words=WORDS)
+def test_sequences_that_do_not_fit_are_named(x: torch.Tensor) -> None:
+    as_attention = ConvolutionAsAttention(nn.Conv1d(3, 5, 3), length=LENGTH)
     message = re.escape(
         "x must be (batch, 11, 3) in single or double precision, "
         f"got {tuple(x.shape)} of {x.dtype}"
     )
     with pytest.raises(ValueError, match=message):
-        twin(x)
+        as_attention(x)

@@ -1,0 +1,231 @@
+"""attention_book.caches: token by token equals everything at once."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor
+
+from attention_book import KeyValueCache, MultiHeadAttention, padding_mask
+from attention_book.caches import StaticKeyValueCache
+from attention_book.padding import PackedMask, PaddingLayout
+from attention_book.positions import ALiBiAttention, RotaryAttention
+
+
+BATCH = 3
+HEADS = 4
+QUERIES = 5
+KEYS = 7
+D = 24
+D_K = D // HEADS
+
+
+def make_inputs() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return (
+        torch.randn(BATCH, QUERIES, D, generator=generator),
+        torch.randn(BATCH, KEYS, D, generator=generator),
+    )
+
+
+def make_layer(**options: object) -> MultiHeadAttention:
+    torch.manual_seed(1)
+    return MultiHeadAttention(D, HEADS, **options)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 2, 1], [7], [2, 5]])
+def test_token_by_token_equals_all_at_once(
+    steps: list[int], n_kv_heads: int
+) -> None:
+    layer = make_layer(n_kv_heads=n_kv_heads).eval()
+    _, x = make_inputs()
+    cache = KeyValueCache(KEYS + 2)
+    with torch.no_grad():
+        parts = [
+            layer(tokens, is_causal=True, cache=cache)
+            for tokens in x.split(steps, dim=1)
+        ]
+        expected = layer(x, is_causal=True)
+    torch.testing.assert_close(torch.cat(parts, dim=1), expected)
+    assert cache.length == KEYS
+
+
+def test_a_mask_covers_what_the_cache_holds() -> None:
+    layer = make_layer().eval()
+    _, x = make_inputs()
+    mask = padding_mask(torch.tensor([KEYS, 3, 5]), KEYS)
+    cache = KeyValueCache(KEYS)
+    with torch.no_grad():
+        layer(x[:, :4], cache=cache)
+        last = layer(x[:, 4:], mask=mask, is_causal=True, cache=cache)
+        expected = layer(x, mask=mask, is_causal=True)[:, 4:]
+    torch.testing.assert_close(last, expected)
+
+
+def test_the_buffer_is_allocated_once_and_views_are_returned() -> None:
+    layer = make_layer().eval()
+    _, x = make_inputs()
+    cache = KeyValueCache(KEYS)
+    with torch.no_grad():
+        layer(x[:, :1], cache=cache)
+        assert cache.buffer is not None
+        key, value = (part.data_ptr() for part in cache.buffer)
+        for token in x[:, 1:].split(1, dim=1):
+            layer(token, cache=cache)
+        assert cache.buffer.key.data_ptr() == key
+        assert cache.buffer.value.data_ptr() == value
+        expected = layer.keys_and_values(x)
+    assert cache.buffer.key.shape == (BATCH, HEADS, KEYS, D_K)
+    torch.testing.assert_close(cache.buffer.key, expected.key)
+    torch.testing.assert_close(cache.buffer.value, expected.value)
+    views = KeyValueCache(3).append(*(t[..., :2, :] for t in expected))
+    assert views.key.shape[-2] == 2
+    assert views.key.untyped_storage().nbytes() > views.key.numel() * 4
+
+
+def test_a_cache_keeps_the_dtype_of_its_first_keys() -> None:
+    layer = make_layer().eval().bfloat16()
+    cache = KeyValueCache(2)
+    with torch.no_grad():
+        output = layer(torch.randn(1, 2, D).bfloat16(), cache=cache)
+    assert cache.buffer is not None
+    assert cache.buffer.key.dtype == output.dtype == torch.bfloat16
+
+
+def test_a_full_cache_is_named_and_keeps_what_it_holds() -> None:
+    layer = make_layer().eval()
+    x, _ = make_inputs()
+    cache = KeyValueCache(QUERIES - 1)
+    layer(x[:, :3], cache=cache)
+    message = "holds at most 4 positions, 3 are taken, got 2 more"
+    with pytest.raises(ValueError, match=message):
+        layer(x[:, 3:], cache=cache)
+    assert cache.length == 3
+
+
+def test_another_batch_than_the_cache_holds_is_named() -> None:
+    layer = make_layer().eval()
+    x, _ = make_inputs()
+    cache = KeyValueCache(QUERIES)
+    layer(x[:, :1], cache=cache)
+    message = r"key must be .*32 of shape \(3, 4, 1, 6\), .* \(2, 4, 1, 6\)"
+    with pytest.raises(ValueError, match=message):
+        layer(x[:2, 1:2], cache=cache)
+    assert cache.length == 1
+
+
+def test_a_cache_that_refused_its_first_keys_is_still_empty() -> None:
+    cache = KeyValueCache(3)
+    key = torch.ones(BATCH, HEADS, 2, D_K)
+    message = r"value must be .* shape \(3, 4, 2, 6\), .* \(3, 4, 1, 6\)"
+    with pytest.raises(ValueError, match=message):
+        cache.append(key, key[..., :1, :])
+    assert (cache.length, cache.buffer) == (0, None)
+    kept = cache.append(key[:2], key[:2])  # another batch than the refused
+    torch.testing.assert_close(kept.value, key[:2])
+
+
+def test_gradients_do_not_pass_a_cache_in_silence() -> None:
+    layer = make_layer()
+    _, x = make_inputs()
+    cache = KeyValueCache(KEYS)
+    outputs = [layer(tokens, cache=cache) for tokens in x.split([3, 4], dim=1)]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.cat(outputs, dim=1).sum().backward()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_mask_that_does_not_fit_leaves_the_cache_as_it_was() -> None:
+    layer = make_layer().eval()
+    x, _ = make_inputs()
+    cache = KeyValueCache(QUERIES)
+    with torch.no_grad():
+        layer(x[:, :2], is_causal=True, cache=cache)
+        mask = torch.ones(1, 2, dtype=torch.bool)  # lacks the new token
+        with pytest.raises(ValueError, match="mask must broadcast"):
+            layer(x[:, 2:3], mask=mask, cache=cache)
+        assert cache.length == 2
+        output = layer(x[:, 2:], is_causal=True, cache=cache)
+        expected = layer(x, is_causal=True)[:, 2:]
+    torch.testing.assert_close(output, expected)
+
+
+def test_a_cache_with_a_memory_is_refused() -> None:
+    x, memory = make_inputs()
+    with pytest.raises(ValueError, match="cache is for self-attention"):
+        make_layer()(x, memory, cache=KeyValueCache(9))
+
+
+def test_a_cache_with_packed_tokens_is_refused() -> None:
+    layer = make_layer().eval()
+    layout = PaddingLayout(torch.tensor([3]), 3)
+    with pytest.raises(ValueError, match="cache is for padded sequences"):
+        layer(
+            torch.randn(3, D),
+            mask=PackedMask(layout, layout),
+            cache=KeyValueCache(3),
+        )
+
+
+@pytest.mark.parametrize(
+    "cache", [KeyValueCache(3), StaticKeyValueCache(3, torch.tensor(0))]
+)
+@pytest.mark.parametrize("name", ["key", "value"])
+def test_another_dtype_than_the_cache_holds_is_named(
+    name: str, cache: KeyValueCache
+) -> None:
+    cache = copy.deepcopy(cache)
+    kv = {x: torch.ones(BATCH, HEADS, 1, D_K) for x in ("key", "value")}
+    cache.append(**kv)
+    kv[name] = kv[name].double()
+    message = f"{name} must be torch.float32 of shape .* got torch.float64"
+    with pytest.raises(ValueError, match=message):
+        cache.append(**kv)
+
+
+@pytest.mark.parametrize(
+    "kind", [MultiHeadAttention, RotaryAttention, ALiBiAttention]
+)
+def test_a_static_cache_gives_what_a_growing_one_gives(
+    kind: type[MultiHeadAttention],
+) -> None:
+    torch.manual_seed(2)
+    layer = kind(D, HEADS, n_kv_heads=2).eval()
+    _, x = make_inputs()
+    length = torch.tensor(0)
+    growing = KeyValueCache(KEYS)
+    static = StaticKeyValueCache(KEYS, length)
+    for token in x.split(1, dim=1):
+        filled = torch.arange(KEYS) <= length
+        with torch.no_grad():  # ALiBi: a shift of all distances cancels out
+            expected = layer(token, is_causal=True, cache=growing)
+            output = layer(token, mask=filled, cache=static)
+        torch.testing.assert_close(output, expected)
+        assert static.buffer is not None
+        assert static.buffer.key.shape == (BATCH, 2, KEYS, D_K)
+        assert int(static.length) == int(length)  # only its owner counts
+        length += 1
+
+
+def test_a_static_cache_stays_where_it_is_and_begins_with_zeros() -> None:
+    length = torch.tensor(1)
+    cache = StaticKeyValueCache(5, length)
+    ones = torch.ones(BATCH, HEADS, 2, D_K)
+    first = cache.append(ones, 2 * ones)
+    length += 2
+    second = cache.append(3 * ones, 4 * ones)
+    assert second.key.data_ptr() == first.key.data_ptr()
+    expected = torch.tensor([0.0, 1, 1, 3, 3])
+    assert torch.equal(second.key[0, 0, :, 0], expected)
+    expected = torch.tensor([0.0, 2, 2, 4, 4])
+    assert torch.equal(second.value[-1, -1, :, -1], expected)
+
+
+def test_a_full_static_cache_is_named() -> None:
+    cache = StaticKeyValueCache(5, torch.tensor(4))
+    ones = torch.ones(BATCH, HEADS, 2, D_K)
+    message = "holds at most 5 positions, 4 are taken, got 2 more"
+    with pytest.raises(ValueError, match=message):
+        cache.append(ones, ones)
+    assert cache.buffer is None
