@@ -1,4 +1,4 @@
-# Made from docs/chapters/08-encoder.md (4e3c5344ea43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/08-encoder.md (1658ed3499bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -89,13 +89,16 @@ class PostNorm(nn.Module):
     Args:
         d_model: Width of the token vectors.
         dropout: Dropout rate of f(x).
+        eps: What the normalisation adds to the variance.
 
     Source: Vaswani et al. (2017), §3.1 and §5.4.
     """
 
-    def __init__(self, d_model: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, d_model: int, dropout: float = 0.0, *, eps: float = 1e-5
+    ) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = nn.LayerNorm(d_model, eps=eps)
         self.dropout = nn.Dropout(dropout)
 
     def forward(
