@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (28982c74811b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (6482fac7de90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from dataclasses import replace
 from typing import Any
@@ -122,7 +122,8 @@ def resize(model: ViT, image_size: int) -> ViT:
     """
     other = copy.deepcopy(model)
     table = model.positions.table
-    other.config = c = replace(model.config, image_size=image_size)
+    c = replace(model.config, image_size=image_size)
+    other.config = c
     old = model.config.grid
     first = table[: -(old**2)]
     grid = table[-(old**2) :]
