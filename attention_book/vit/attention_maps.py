@@ -1,4 +1,6 @@
-# Made from docs/chapters/15-vit.md (4ecf72c4f718). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (f09fc4690df5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -18,6 +20,7 @@ def attention_maps(
     """Return the attention weights of all layers and heads."""
     x = model.tokens(images)
     maps = []
+    layer: Any
     for layer in model.encoder.layers:
         norm = layer.residuals[0].norm
         maps.append(attention_weights(layer.self_attention, norm(x)))

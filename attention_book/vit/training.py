@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (f9a4d5faeae8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (328c319c76ad). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import math
 import random
@@ -92,7 +92,8 @@ class ImageBatches:
         """Return which images are in each batch of an epoch."""
         n = len(self.data.images)
         order = torch.randperm(n, generator=self.generator(f"epoch {epoch}"))
-        return order.to(self.data.images.device).split(self.batch_size)
+        order = order.to(self.data.images.device)
+        return torch.split(order, self.batch_size)
 
     def __getitem__(self, number: int) -> ImageBatch:
         epoch, i = divmod(number, len(self.order))
