@@ -1,4 +1,4 @@
-# Made from docs/chapters/08-encoder.md (3bcb226c1fe0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/08-encoder.md (1658ed3499bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -89,13 +89,16 @@ class PostNorm(nn.Module):
     Args:
         d_model: Width of the token vectors.
         dropout: Dropout rate of f(x).
+        eps: What the normalisation adds to the variance.
 
     Source: Vaswani et al. (2017), §3.1 and §5.4.
     """
 
-    def __init__(self, d_model: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, d_model: int, dropout: float = 0.0, *, eps: float = 1e-5
+    ) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = nn.LayerNorm(d_model, eps=eps)
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -148,9 +151,9 @@ class EncoderLayer(nn.Module):
         mask: Mask = None,
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the tokens in their context; mask as attention takes it."""
-        attention_residual, feed_forward_residual = self.residuals
-        x = attention_residual(x, lambda y: self.self_attention(y, mask=mask))
-        return feed_forward_residual(x, self.feed_forward)
+        around_attention, around_feed_forward = self.residuals
+        x = around_attention(x, lambda y: self.self_attention(y, mask=mask))
+        return around_feed_forward(x, self.feed_forward)
 
 
 class Encoder(nn.Module):

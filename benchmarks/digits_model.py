@@ -1,10 +1,10 @@
 """Make the digit model that the wheel carries: python -m benchmarks.digits_model
 
 It is the chapter's ViT, trained in the same way for longer, on the same four
-fifths of the digits, written in half precision to
-attention_book/models/digits.safetensors, and scored as written on the fifth that
-was held out; seed, time and scores go to results/digits-model.json. Without two
-quiet cores the time is no measure.
+fifths of the digits, saved in half precision to
+attention_book/models/digits.safetensors, and scored as saved on the test set;
+seed, time and scores go to results/digits-model.json. Without two quiet cores
+the time is no measure.
 """
 
 import json
@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from attention_book.images import DIGITS, Classifier
-from attention_book.vit import Digits, ViT, ViTConfig, digits, fit
+from attention_book.vit import Digits, ViT, ViTConfig, digits, train_classifier
 
 
 RESULTS = Path(__file__).with_name("results") / "digits-model.json"
@@ -50,7 +50,7 @@ def to_file(ink: torch.Tensor, path: Path, size: int, light: bool) -> None:
 def score_files(
     classifier: Classifier, data: Digits, size: int, light: bool, kind: str
 ) -> float:
-    """Percent of the digits that are known when read from files."""
+    """Percent of the digits that are classified right from files."""
     right = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"digit.{kind}")
@@ -62,7 +62,7 @@ def score_files(
 
 @torch.no_grad()
 def score(classifier: Classifier, data: Digits) -> float:
-    """Percent of the digits that are known, as they are in the data."""
+    """Percent of the digits that are classified right from the data."""
     found = classifier.model(data.images).argmax(dim=1)
     return 100 * (found == data.labels).double().mean().item()
 
@@ -76,12 +76,12 @@ FILES = {
 
 
 def evaluate() -> dict[str, float]:
-    """Score the model that the package carries on what was held out."""
+    """Score the model that the package carries on the test set."""
     classifier = Classifier.load()
-    (_, held_out) = digits()
-    scores = {"held out": score(classifier, held_out)}
+    _, test = digits()
+    scores = {"held out": score(classifier, test)}
     for name, (size, light, kind) in FILES.items():
-        scores[name] = score_files(classifier, held_out, size, light, kind)
+        scores[name] = score_files(classifier, test, size, light, kind)
     return {name: round(percent, 2) for name, percent in scores.items()}
 
 
@@ -90,7 +90,7 @@ def main() -> None:
     start = time.perf_counter()
     torch.manual_seed(SEED)
     model = ViT(CONFIG)
-    fit(model, train, n_epochs=N_EPOCHS, seed=SEED)
+    train_classifier(model, train, n_epochs=N_EPOCHS, seed=SEED)
     seconds = time.perf_counter() - start
     labels = [str(digit) for digit in range(10)]
     Classifier(model, labels).save(DIGITS, torch.float16)

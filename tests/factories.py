@@ -12,6 +12,7 @@ from attention_book.training import (
     TrainingConfig,
 )
 from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.vit import ViT, ViTConfig
 
 
 def make_config(**changes: Any) -> TransformerConfig:
@@ -57,3 +58,24 @@ def make_trainer(seed: int = 0, **changes: Any) -> Trainer:
     config = TrainingConfig(**options | changes)
     model = make_transformer(seed, dropout=0.1)
     return Trainer(model, BatchLoader(make_examples(), config), config)
+
+
+def make_vit_config(**changes: Any) -> ViTConfig:
+    """Return a small configuration: 3 by 3 patches, 10 tokens."""
+    sizes: dict[str, Any] = {
+        "image_size": 15,
+        "patch_size": 5,
+        "n_channels": 3,
+        "n_classes": 7,
+        "d_model": 24,
+        "n_heads": 4,
+        "d_ff": 40,
+        "n_layers": 2,
+    }
+    return ViTConfig(**sizes | changes)
+
+
+def make_vit(seed: int = 0, **changes: Any) -> ViT:
+    """Return a small model in eval mode; the same seed makes the same."""
+    torch.manual_seed(seed)
+    return ViT(make_vit_config(**changes)).eval()

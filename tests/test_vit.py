@@ -1,64 +1,53 @@
-"""attention_book.vit against timm, Hugging Face, einops, and itself."""
+"""attention_book.vit against PyTorch, and itself; against others see images."""
 
 import copy
 import dataclasses
-import io
-import json
-import struct
 import sys
-import warnings
-import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from PIL import Image, ImageDraw
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from attention_book import vit
-from attention_book.checkpoints import read_tensors, write_tensors
-from attention_book.images import DIGITS, Classifier, load_vit, read_digit
-from attention_book.runtime import get_compute_config
+from attention_book.checkpoints import load_checkpoint, save_checkpoint
+from attention_book.training import (
+    Trainer,
+    TrainingConfig,
+    learning_rate_at,
+    validation_loss,
+)
 from attention_book.vit import (
+    Digits,
+    ImageBatch,
+    ImageBatches,
     ViT,
     ViTConfig,
     attention_maps,
+    classification_loss,
     digits,
-    fit,
     patchify,
     random_affine,
     resize,
     rollout,
+    train_classifier,
 )
-from benchmarks.digits_model import FILES, evaluate
+from tests.factories import make_vit, make_vit_config
 from tests.torch_state import randomise
 
 
 BATCH = 2
 SIZE = 15
-PATCH = 5
 CHANNELS = 3
 CLASSES = 7
-SMALL: dict[str, Any] = {
-    "image_size": SIZE,
-    "patch_size": PATCH,
-    "n_channels": CHANNELS,
-    "n_classes": CLASSES,
-    "d_model": 24,
-    "n_heads": 4,
-    "d_ff": 40,
-    "n_layers": 2,
-}
 TOKENS = 3 * 3 + 1
+DIGIT_SIZES = {"image_size": 8, "n_channels": 1, "n_classes": 10}
 
 
 def a_model(**changes: Any) -> ViT:
-    torch.manual_seed(1)
-    model = ViT(ViTConfig(**SMALL | changes)).eval()
+    """Return a small ViT none of whose parameters is zero or one."""
+    model = make_vit(seed=1, **changes)
     randomise(model)
     return model
 
@@ -66,136 +55,6 @@ def a_model(**changes: Any) -> ViT:
 def images(size: int = SIZE, channels: int = CHANNELS) -> Tensor:
     generator = torch.Generator().manual_seed(0)
     return torch.randn(BATCH, channels, size, size, generator=generator)
-
-
-# Against others
-
-
-@pytest.fixture
-def hugging_face(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Their package, without torchvision: its ViT does not need it."""
-    reason = "transformers is not installed: no comparison with its ViT"
-    monkeypatch.setitem(sys.modules, "torchvision", None)
-    transformers = pytest.importorskip("transformers", reason=reason)
-    transformers.logging.disable_progress_bar()
-    return transformers
-
-
-@pytest.fixture
-def timm() -> Any:
-    reason = "timm, or a torchvision that fits torch, is not installed"
-    try:
-        import timm
-    except (ImportError, RuntimeError):
-        pytest.skip(reason)
-    return timm
-
-
-def their_vit(hugging_face: Any, **changes: Any) -> nn.Module:
-    config = {
-        "image_size": SIZE,
-        "patch_size": PATCH,
-        "num_channels": CHANNELS,
-        "num_labels": CLASSES,
-        "hidden_size": 24,
-        "num_attention_heads": 4,
-        "intermediate_size": 40,
-        "num_hidden_layers": 2,
-    }
-    torch.manual_seed(2)
-    made = hugging_face.ViTConfig(**config | changes)
-    model = hugging_face.ViTForImageClassification(made).eval()
-    randomise(model)
-    return model
-
-
-def timm_vit(timm: Any, **changes: Any) -> nn.Module:
-    config = {
-        "img_size": SIZE,
-        "patch_size": PATCH,
-        "in_chans": CHANNELS,
-        "num_classes": CLASSES,
-        "embed_dim": 24,
-        "num_heads": 4,
-        "mlp_ratio": 40 / 24,
-        "depth": 2,
-    }
-    torch.manual_seed(2)
-    made = timm.models.vision_transformer.VisionTransformer
-    model = made(**config | changes).eval()
-    randomise(model)
-    return model
-
-
-def equal_with_gradients(
-    ours: ViT, theirs: nn.Module, call: Callable[[Tensor], Tensor]
-) -> None:
-    """The same logits, and the same gradients back at image and weights."""
-    ours.requires_grad_()
-    found = []
-    for run in (ours, call):
-        x = images().requires_grad_()
-        logits = run(x)
-        slope = torch.arange(logits.numel()).reshape(logits.shape).cos()
-        (logits * slope).sum().backward()
-        found.append((logits, x.grad))
-    for a, b in zip(*found, strict=True):
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
-    total = sum(p.grad.square().sum() for p in ours.parameters())
-    other = sum(p.grad.square().sum() for p in theirs.parameters())
-    torch.testing.assert_close(total, other, atol=1e-5, rtol=1e-4)
-
-
-def test_it_equals_hugging_face(hugging_face: Any, tmp_path: Path) -> None:
-    theirs = their_vit(hugging_face)
-    theirs.save_pretrained(tmp_path)
-    ours = load_vit(tmp_path / "model.safetensors", n_heads=4)
-    assert ours.config.epsilon == 1e-12
-    equal_with_gradients(ours, theirs, lambda x: theirs(x).logits)
-
-
-def test_hugging_face_without_its_head(
-    hugging_face: Any, tmp_path: Path
-) -> None:
-    theirs = their_vit(hugging_face).vit
-    theirs.save_pretrained(tmp_path)
-    ours = load_vit(tmp_path / "model.safetensors", n_heads=4)
-    assert ours.config.n_classes == 0
-    expected = theirs(images()).last_hidden_state[:, 0]
-    torch.testing.assert_close(ours(images()), expected, atol=1e-5, rtol=1e-5)
-
-
-def test_larger_images_as_hugging_face_does(
-    hugging_face: Any, tmp_path: Path
-) -> None:
-    theirs = their_vit(hugging_face)
-    theirs.save_pretrained(tmp_path)
-    ours = load_vit(tmp_path / "model.safetensors", n_heads=4)
-    x = images(size=35)
-    expected = theirs(x, interpolate_pos_encoding=True).logits
-    got = resize(ours, 35)(x)
-    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("pooling", ["class", "mean"])
-def test_it_equals_timm(timm: Any, tmp_path: Path, pooling: str) -> None:
-    mean = {"class_token": False, "global_pool": "avg", "fc_norm": False}
-    theirs = timm_vit(timm, **mean if pooling == "mean" else {})
-    path = tmp_path / "timm.safetensors"
-    save_file(theirs.state_dict(), path)
-    ours = load_vit(path, n_heads=4)
-    assert (ours.config.pooling, ours.config.epsilon) == (pooling, 1e-6)
-    equal_with_gradients(ours, theirs, theirs)
-
-
-def test_smaller_images_as_timm_does(timm: Any, tmp_path: Path) -> None:
-    theirs = timm_vit(timm)
-    path = tmp_path / "timm.safetensors"
-    save_file(theirs.state_dict(), path)
-    ours = resize(load_vit(path, n_heads=4), 10)
-    theirs.set_input_size((10, 10))
-    x = images(size=10)
-    torch.testing.assert_close(ours(x), theirs(x), atol=1e-5, rtol=1e-5)
 
 
 def test_the_papers_sizes() -> None:
@@ -276,7 +135,7 @@ def test_numbers_that_do_not_fit(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        ViTConfig(**SMALL | changes)
+        make_vit_config(**changes)
 
 
 def test_a_configuration_does_not_change() -> None:
@@ -308,8 +167,8 @@ def test_images_that_do_not_fit(wrong: Tensor) -> None:
 def test_order_matters_only_by_position(pooling: str) -> None:
     model = a_model(pooling=pooling)
     x = images()
-    turned = x.flip(3)
-    assert not torch.allclose(model(x), model(turned))
+    flipped = x.flip(3)
+    assert not torch.allclose(model(x), model(flipped))
     blind = copy.deepcopy(model)
     nn.init.zeros_(blind.positions.table)
     x = x[..., :5].repeat(1, 1, 1, 3)  # the same in each column of patches
@@ -422,7 +281,7 @@ def test_rollout_by_loops() -> None:
         torch.testing.assert_close(flow[b], mixed[1] @ mixed[0])
 
 
-def test_rollout_of_one_that_looks_at_itself() -> None:
+def test_rollout_of_tokens_that_attend_to_themselves() -> None:
     alone = torch.eye(5).expand(3, 2, 4, 5, 5)
     torch.testing.assert_close(rollout(alone), torch.eye(5).expand(2, 5, 5))
 
@@ -452,115 +311,6 @@ def test_another_size(pooling: str) -> None:
         resize(model, 16)
 
 
-# Checkpoints
-
-
-def timm_state(model: ViT) -> dict[str, Tensor]:
-    """A model of ours, under timm's names and in its shapes."""
-    state = model.state_dict()
-    weight = state["embed.weight"].view(24, PATCH, PATCH, CHANNELS)
-    found = {
-        "cls_token": state["class_token"].view(1, 1, -1),
-        "pos_embed": state["positions.table"][None],
-        "patch_embed.proj.weight": weight.permute(0, 3, 1, 2),
-        "patch_embed.proj.bias": state["embed.bias"],
-    }
-    pairs = {
-        "norm1": "around.0.norm",
-        "norm2": "around.1.norm",
-        "attn.proj": "attention.out_proj",
-        "mlp.fc1": "feed_forward.up_proj",
-        "mlp.fc2": "feed_forward.down_proj",
-    }
-    for kind in ("weight", "bias"):
-        for there, here in ("norm", "encoder.norm"), ("head", "head"):
-            found[f"{there}.{kind}"] = state[f"{here}.{kind}"]
-        for i in range(2):
-            layer = f"encoder.layers.{i}"
-            for there, here in pairs.items():
-                name = f"{layer}.{here}.{kind}"
-                found[f"blocks.{i}.{there}.{kind}"] = state[name]
-            parts = ("q_proj", "kv_proj")
-            three = [state[f"{layer}.attention.{x}.{kind}"] for x in parts]
-            found[f"blocks.{i}.attn.qkv.{kind}"] = torch.cat(three)
-    return {name: x.contiguous() for name, x in found.items()}
-
-
-def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
-    model = a_model()
-    path = tmp_path / "timm.safetensors"
-    state = timm_state(model)
-    save_file(state, path)
-    before = torch.get_rng_state()
-    found = load_vit(path, n_heads=4)
-    assert torch.equal(torch.get_rng_state(), before)
-    assert found.config == model.config
-    assert torch.equal(found(images()), model(images()))
-    assert not found.training
-    found.embed.weight.sum().backward()
-    save_file({name: x.half() for name, x in state.items()}, path)
-    assert load_vit(path, n_heads=4).embed.weight.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"blocks.1.attn.qkv.bias": None},
-            "wanted blocks.1.attn.qkv.bias, got none",
-        ),
-        ({"pos_embed": None}, "wanted pos_embed, got none"),
-        ({"norm.weight": None}, "wanted norm.weight, got none"),
-        (
-            {"blocks.0.mlp.fc2.weight": torch.zeros(24, 41)},
-            r"wanted blocks.0.mlp.fc2.weight to fill \(24, 40\), got \(24, 41\)",
-        ),
-        (
-            {"pos_embed": torch.zeros(1, 12, 24)},
-            r"wanted pos_embed to fill \(10, 24\), got \(12, 24\)",
-        ),
-        (
-            {"pos_embed": torch.zeros(10, 24)},
-            r"wanted pos_embed with 3 axes, got \(10, 24\)",
-        ),
-        (
-            {"blocks.0.ls1.gamma": torch.zeros(24)},
-            "wanted a plain ViT, got blocks.0.ls1.gamma",
-        ),
-        ({"patch_embed.proj.weight": None}, "wanted a ViT of timm or Hugging"),
-        (
-            {"blocks.7.norm1.bias": torch.zeros(24)},
-            "wanted blocks.2.attn.qkv.weight, got none",
-        ),
-    ],
-)
-def test_a_checkpoint_that_does_not_fit(
-    tmp_path: Path, changes: dict[str, Tensor | None], message: str
-) -> None:
-    state: dict[str, Any] = timm_state(a_model()) | changes
-    path = tmp_path / "timm.safetensors"
-    save_file({k: v for k, v in state.items() if v is not None}, path)
-    with pytest.raises(ValueError, match=message) as error:
-        load_vit(path, n_heads=4)
-    assert str(error.value).startswith(f"{path}: ")
-
-
-def test_no_checkpoint_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "text.safetensors"
-    path.write_text("hello")
-    with pytest.raises(ValueError, match="wanted a safetensors file, got: "):
-        load_vit(path)
-    with pytest.raises(ValueError, match="wanted a file, got a folder"):
-        load_vit(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        load_vit(tmp_path / "nothing")
-    save_file(timm_state(a_model()), path)
-    with pytest.raises(
-        ValueError, match="n_heads must be a whole number >= 1, got 0"
-    ):
-        load_vit(path)
-
-
 # Digits
 
 
@@ -583,19 +333,19 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
         digits()
 
 
-def test_wobbling_moves_ink_and_keeps_what_it_was_given() -> None:
+def test_random_affine_moves_ink_and_keeps_its_input() -> None:
     train, _ = digits()
     x = train.images[:50]
-    chance = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     before = x.clone()
     torch.testing.assert_close(
-        random_affine(x, 0.0, chance), x, atol=1e-5, rtol=0
+        random_affine(x, 0.0, generator), x, atol=1e-5, rtol=0
     )
-    moved = random_affine(x, 0.1, chance)
+    moved = random_affine(x, 0.1, generator)
     assert torch.equal(x, before)
     assert (moved - x).abs().mean() > 0.02
     assert ((moved - x).abs().amax(dim=(1, 2, 3)) > 0.05).all()
-    assert not torch.equal(moved, random_affine(x, 0.1, chance))
+    assert not torch.equal(moved, random_affine(x, 0.1, generator))
     again = random_affine(x, 0.1, torch.Generator().manual_seed(3))
     expected = random_affine(x, 0.1, torch.Generator().manual_seed(3))
     assert torch.equal(again, expected)
@@ -603,12 +353,14 @@ def test_wobbling_moves_ink_and_keeps_what_it_was_given() -> None:
 
 def test_training_depends_on_its_seed_alone() -> None:
     train, _ = digits()
-    some = vit.Digits(train.images[:130], train.labels[:130])
+    some = Digits(train.images[:130], train.labels[:130])
     runs = []
     for seed in (0, 0, 1):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-        losses = fit(model, some, n_epochs=9, learning_rate=0.01, seed=seed)
+        losses = train_classifier(
+            model, some, n_epochs=9, learning_rate=0.01, seed=seed
+        )
         assert len(losses) == 9 * 3
         assert not model.training
         runs.append(losses)
@@ -616,293 +368,146 @@ def test_training_depends_on_its_seed_alone() -> None:
     assert runs[0][-1] < 0.9 * runs[0][0]
 
 
-def test_one_batch_can_be_learnt_by_heart() -> None:
+def test_it_overfits_one_batch() -> None:
     train, _ = digits()
-    some = vit.Digits(train.images[:40], train.labels[:40])
-    sizes = {"image_size": 8, "patch_size": 2, "n_channels": 1}
-    torch.manual_seed(0)
-    model = ViT(ViTConfig(**SMALL | sizes | {"n_classes": 10}))
-    fit(model, some, n_epochs=120, learning_rate=4e-3, amount=0.0)
+    some = Digits(train.images[:40], train.labels[:40])
+    model = make_vit(**DIGIT_SIZES, patch_size=2)
+    train_classifier(
+        model, some, n_epochs=120, learning_rate=4e-3, augmentation=0.0
+    )
     assert (model(some.images).argmax(1) == some.labels).all()
 
 
-# The classifier
-
-
-RESULTS = Path("benchmarks/results/digits-model.json")
-
-
-def test_the_committed_weights_score_what_is_written_down() -> None:
-    written = json.loads(RESULTS.read_text())["correct"]
-    found = evaluate()
-    assert set(found) == {"held out", *FILES} == set(written)
-    for name, percent in found.items():
-        assert percent >= 97
-        assert abs(percent - written[name]) <= 0.6  # two of 355 digits
-
-
-def test_the_file_is_small() -> None:
-    assert DIGITS.stat().st_size < 500_000
-
-
 @pytest.fixture(scope="module")
-def classifier() -> Classifier:
-    return Classifier.load()
+def data() -> Digits:
+    train, _ = digits()
+    return Digits(train.images[:130], train.labels[:130])
 
 
-def a_seven(
-    size: int = 60, mode: str = "L", ink: Any = 0, paper: Any = 255
-) -> Any:
-    image = Image.new(mode, (size, size), paper)
-    corners = [(0.3, 0.2), (0.7, 0.2), (0.45, 0.8)]
-    points = [(size * x, size * y) for x, y in corners]
-    ImageDraw.Draw(image).line(points, fill=ink, width=max(1, size // 12))
-    return image
+def equal_batches(a: ImageBatch, b: ImageBatch) -> bool:
+    same = torch.equal(a.images, b.images) and torch.equal(a.labels, b.labels)
+    return same and a.n_targets == b.n_targets
 
 
-def test_answers_are_probabilities_best_first(classifier: Classifier) -> None:
-    answer = classifier.classify(a_seven())
-    labels, shares = zip(*answer, strict=True)
-    assert labels[0] == "7"
-    assert sorted(labels) == list("0123456789")
-    assert list(shares) == sorted(shares, reverse=True)
-    assert abs(sum(shares) - 1) < 1e-5
+def test_the_same_number_is_the_same_batch(data: Digits) -> None:
+    batches = ImageBatches(data, batch_size=50, seed=3)
+    again = ImageBatches(data, batch_size=50, seed=3)
+    assert len(batches) == 3
+    first = [batches[number] for number in range(7)]
+    for number in (6, 2, 0, 5):
+        assert equal_batches(again[number], first[number])
+    other = ImageBatches(data, batch_size=50, seed=4)
+    assert not equal_batches(other[0], first[0])
+    assert [batch.n_targets for batch in first] == [50, 50, 30] * 2 + [50]
 
 
-def test_where_and_how_exactly(classifier: Classifier) -> None:
-    coarse = Classifier.load(compute=get_compute_config("cpu", "bf16"))
-    assert coarse.model.embed.weight.dtype == torch.bfloat16
-    expected = dict(classifier.classify(a_seven()))
-    for label, share in coarse.classify(a_seven()):
-        assert abs(share - expected[label]) < 0.05
+def test_an_epoch_has_each_image_once_in_another_order(data: Digits) -> None:
+    batches = ImageBatches(data, batch_size=50, augmentation=0.0)
+    epochs = [
+        torch.cat([batches[3 * epoch + i].images for i in range(3)])
+        for epoch in range(2)
+    ]
+    assert not torch.equal(*epochs)
+    for epoch in epochs:
+        distance = torch.cdist(epoch.flatten(1), data.images.flatten(1))
+        assert distance.argmin(dim=1).unique().numel() == 130
+        assert distance.amin(dim=1).max() == 0
 
 
-def test_the_model_is_copied() -> None:
-    config = {"image_size": 8, "patch_size": 4, "n_channels": 1}
-    model = ViT(ViTConfig(**SMALL | config, dropout=0.5)).train()
-    own = Classifier(model, list("abcdefg"))
-    before = own.classify(a_seven())
-    nn.init.zeros_(model.head.weight)
-    assert own.classify(a_seven()) == before
-    assert model.training
+def test_each_epoch_augments_in_another_way(data: Digits) -> None:
+    one = Digits(data.images[:1], data.labels[:1])
+    batches = ImageBatches(one)
+    assert not torch.equal(batches[0].images, batches[1].images)
+    assert torch.equal(batches[1].labels, one.labels)
 
 
-MODES: dict[str, dict[str, Any]] = {
-    "grey": {"mode": "L"},
-    "light on dark": {"mode": "L", "ink": 230, "paper": 20},
-    "pale": {"mode": "L", "ink": 180, "paper": 220},
-    "colour": {"mode": "RGB", "ink": (20, 20, 160), "paper": (250, 240, 200)},
-    "transparent": {
-        "mode": "RGBA",
-        "ink": (9, 9, 9, 255),
-        "paper": (0, 0, 0, 0),
-    },
-    "light on nothing": {
-        "mode": "RGBA",
-        "ink": (255, 255, 255, 255),
-        "paper": (255, 255, 255, 0),
-    },
-    "grey with alpha": {"mode": "LA", "ink": (0, 255), "paper": (0, 0)},
-    "one bit": {"mode": "1", "ink": 0, "paper": 1},
-    "print": {"mode": "CMYK", "ink": (0, 0, 0, 255), "paper": (0, 0, 0, 0)},
-    "16 bits": {"mode": "I;16", "ink": 700, "paper": 60_000},
-    "32 bits": {"mode": "I", "ink": 60_000, "paper": 1_000},
-    "fractions": {"mode": "F", "ink": 0.9, "paper": 0.1},
-    "many colours": {"mode": "HSV", "ink": (0, 0, 0), "paper": (0, 0, 255)},
-}
-
-
-@pytest.mark.parametrize("kind", MODES)
-def test_any_mode(kind: str) -> None:
-    expected = read_digit(a_seven())
-    torch.testing.assert_close(
-        read_digit(a_seven(**MODES[kind])), expected, atol=0.02, rtol=0
+def test_the_fingerprint_tells_batches_apart(data: Digits) -> None:
+    fingerprint = ImageBatches(data).fingerprint()
+    assert ImageBatches(data).fingerprint() == fingerprint
+    relabelled = Digits(data.images, data.labels.flip(0))
+    other = (
+        ImageBatches(data, batch_size=63),
+        ImageBatches(data, augmentation=0.2),
+        ImageBatches(data, seed=1),
+        ImageBatches(Digits(data.images[1:], data.labels[1:])),
+        ImageBatches(Digits(data.images + 1e-3, data.labels)),
+        ImageBatches(relabelled),
     )
+    digests = {fingerprint, *(batches.fingerprint() for batches in other)}
+    assert len(digests) == 1 + len(other)
 
 
-def test_a_palette_and_turned_pixels(tmp_path: Path) -> None:
-    expected = read_digit(a_seven())
-    path = tmp_path / "seven.png"
-    a_seven().convert("P", palette=Image.Palette.ADAPTIVE).save(path)
-    with Image.open(path) as image:
-        assert image.mode == "P"
-    torch.testing.assert_close(read_digit(path), expected, atol=0.02, rtol=0)
-    exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by a quarter when shown
-    turned = a_seven().transpose(Image.Transpose.ROTATE_90)
-    turned.save(tmp_path / "seven.jpg", exif=exif, quality=95)
-    got = read_digit(str(tmp_path / "seven.jpg"))
-    torch.testing.assert_close(got, expected, atol=0.05, rtol=0)
+def test_batches_that_can_not_be_made(data: Digits) -> None:
+    with pytest.raises(ValueError, match="batch_size must be positive, got 0"):
+        ImageBatches(data, batch_size=0)
+    with pytest.raises(ValueError, match="data must not be empty"):
+        ImageBatches(Digits(data.images[:0], data.labels[:0]))
 
 
-@pytest.mark.parametrize("size", [24, 61, 300, 1700])
-def test_any_size_and_any_place(size: int) -> None:
-    expected = read_digit(a_seven(120))
-    image = Image.new("L", (size + 37, 2 * size), 255)
-    image.paste(a_seven(size), (30, size // 3))
-    got = read_digit(image)
-    assert (got - expected).abs().mean() < 0.06
-    assert got.shape == (1, 8, 8)
-    assert got.mean() > 0.15
-    assert got.max() <= 1
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.2])
+def test_the_loss_by_hand(data: Digits, label_smoothing: float) -> None:
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    batch = ImageBatches(data)[0]
+    log_probs = model(batch.images).log_softmax(dim=-1)
+    right = log_probs[torch.arange(64), batch.labels]
+    keep = 1 - label_smoothing
+    expected = -(keep * right + label_smoothing * log_probs.mean(dim=-1))
+    got = classification_loss(model, batch, label_smoothing)
+    torch.testing.assert_close(got, expected.mean())
 
 
-@pytest.mark.parametrize("width", [1, 5, 40])
-@pytest.mark.parametrize("lean", [0, 90])
-def test_thin_lines_are_thickened(lean: int, width: int) -> None:
-    image = Image.new("L", (400, 400), "white")
-    ends = [(150 + lean, 50), (150, 350)]
-    ImageDraw.Draw(image).line(ends, fill=0, width=width)
-    got = read_digit(image)
-    assert got.mean() >= 0.16
-    assert got.max() > 0.7
-    if not lean:
-        assert got[0, :, 3:5].mean() > 0.6
+def test_training_is_adamw_in_a_plain_loop(data: Digits) -> None:
+    """The Trainer's steps, with PyTorch's own optimizer and no clipping."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    plain = copy.deepcopy(model)
+    losses = train_classifier(model, data, n_epochs=4, learning_rate=0.3)
+    batches = ImageBatches(data)
+    optimizer = torch.optim.AdamW(plain.parameters(), weight_decay=0.05)
+    config = TrainingConfig(
+        max_steps=12, learning_rate=0.3, warmup_steps=1, seed=0
+    )
+    for step in range(1, 13):
+        optimizer.param_groups[0]["lr"] = learning_rate_at(step, config)
+        batch = batches[step - 1]
+        loss = F.cross_entropy(plain(batch.images), batch.labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        assert abs(loss.item() - losses[step - 1]) < 1e-4
+    for a, b in zip(model.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
 
 
-def test_what_is_given_stays_as_it_is() -> None:
-    image = a_seven(900)
-    before = image.tobytes()
-    read_digit(image)
-    assert (image.size, image.tobytes()) == ((900, 900), before)
+def a_trainer(data: Digits) -> Trainer:
+    config = TrainingConfig(max_steps=6, learning_rate=1e-2, warmup_steps=2)
+    model = make_vit(**DIGIT_SIZES, patch_size=4, dropout=0.2)
+    batches = ImageBatches(data, batch_size=50)
+    return Trainer(model, batches, config, classification_loss)
 
 
-def truncated(kind: str) -> bytes:
-    file = io.BytesIO()
-    a_seven(300).save(file, kind)
-    return file.getvalue()[: len(file.getvalue()) // 2]
-
-
-def huge() -> bytes:
-    """A PNG that claims to be 20,000 by 20,000."""
-    head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 0, 0, 0, 0)
-    chunks = (b"IHDR" + head, b"IDAT" + zlib.compress(b"0"))
-    file = b"\x89PNG\r\n\x1a\n"
-    for chunk in chunks:
-        file += struct.pack(">I", len(chunk) - 4) + chunk
-        file += struct.pack(">I", zlib.crc32(chunk))
-    return file
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("a.png", b"hello", "wanted an image, got another kind of file"),
-        ("b.png", b"", "wanted an image, got another kind of file"),
-        ("c.png", truncated("PNG"), "wanted an image, got: "),
-        ("d.jpg", truncated("JPEG"), "wanted an image, got: "),
-        ("e.png", huge(), r"wanted an image, got: Image size \(400000000 pix"),
-    ],
-)
-def test_what_is_no_image(
-    tmp_path: Path, name: str, data: bytes, message: str
+def test_training_resumes_from_a_checkpoint(
+    data: Digits, tmp_path: Path
 ) -> None:
-    path = tmp_path / name
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=message) as error:
-        read_digit(path)
-    assert str(error.value).startswith(f"{path}: ")
-    assert "\n" not in str(error.value)
+    path = tmp_path / "vit.safetensors"
+    trainer = a_trainer(data)
+    for _ in range(2):
+        trainer.step()
+    save_checkpoint(path, trainer)
+    expected = [trainer.step() for _ in range(4)]
+    resumed = a_trainer(data)
+    load_checkpoint(path, resumed)
+    assert [resumed.step() for _ in range(4)] == expected
+    other = a_trainer(Digits(data.images[1:], data.labels[1:]))
+    with pytest.raises(ValueError, match="made with corpus digest"):
+        load_checkpoint(path, other)
 
 
-def test_a_picture_that_is_only_suspiciously_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 3000)  # 3,600 warn
-    a_seven().save(tmp_path / "seven.png")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as a reader may have it
-        with pytest.raises(ValueError, match="an image, got: Image size"):
-            read_digit(tmp_path / "seven.png")
-
-
-def test_no_file_and_no_permission(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="wanted an image, got a folder"):
-        read_digit(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        read_digit(tmp_path / "nothing.png")
-
-
-@pytest.mark.parametrize("mode", ["L", "RGBA", "I;16", "F"])
-@pytest.mark.parametrize("shade", [0, 255])
-def test_nothing_is_drawn(tmp_path: Path, mode: str, shade: int) -> None:
-    wanted = "wanted something drawn, got an empty image"
-    image = Image.new(
-        mode, (30, 30), (shade,) * 4 if mode == "RGBA" else shade
-    )
-    with pytest.raises(ValueError, match=f"^image: {wanted}"):
-        read_digit(image)
-    if mode == "L":
-        image.save(tmp_path / "empty.png")
-        with pytest.raises(ValueError, match=f"empty.png: {wanted}"):
-            read_digit(tmp_path / "empty.png")
-
-
-def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    message = r'run first: pip install "attention-book\[vision\]"'
-    with pytest.raises(ImportError, match=message):
-        read_digit("seven.png")
-
-
-def test_save_and_load(tmp_path: Path) -> None:
-    path = tmp_path / "own.safetensors"
-    config = ViTConfig(
-        **SMALL | {"image_size": 8, "patch_size": 4, "n_channels": 1}
-    )
-    own = Classifier(ViT(config), list("abcdefg"))
-    own.save(path)
-    found = Classifier.load(path)
-    assert found.labels == list("abcdefg")
-    assert found.model.config == config
-    assert found.classify(a_seven()) == own.classify(a_seven())
-
-
-BROKEN: dict[str, tuple[dict[str, str | None], str]] = {
-    "no configuration": ({"vit": None}, "has no 'vit'"),
-    "no labels": ({"labels": None}, "has no 'labels'"),
-    "another entry": ({"vit": '{"x": 1}'}, "is no ViT of ours: "),
-    "a list": ({"vit": "[1]"}, "is no ViT of ours: "),
-    "half a text": ({"vit": "{"}, "is no ViT of ours: "),
-    "a number": ({"vit": '{"d_ff": 0}'}, "d_ff must be a whole number >= 1"),
-    "a shape": ({"vit": "{}"}, "wanted class_token to fill"),
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_file_that_is_no_classifier(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "other.safetensors"
-    tensors, notes = read_tensors(DIGITS)
-    changes, message = BROKEN[kind]
-    changed = {k: v for k, v in (notes | changes).items() if v is not None}
-    write_tensors(path, tensors, changed)
-    with pytest.raises(ValueError, match=message) as error:
-        Classifier.load(path)
-    assert str(error.value).startswith(f"{path}: ")
-
-
-def test_a_file_that_lacks_a_parameter_or_was_altered(tmp_path: Path) -> None:
-    path = tmp_path / "other.safetensors"
-    tensors, notes = read_tensors(DIGITS)
-    del tensors["head.bias"]
-    write_tensors(path, tensors, notes)
-    with pytest.raises(ValueError, match=r"has no head\.bias"):
-        Classifier.load(path)
-    save_file(tensors, path)
-    with pytest.raises(ValueError, match="altered, or not written by"):
-        Classifier.load(path)
-
-
-@pytest.mark.parametrize("changes", [{"n_channels": 3}, {"n_classes": 9}])
-def test_a_model_that_is_no_classifier(changes: dict[str, int]) -> None:
-    sizes = {
-        "image_size": 8,
-        "patch_size": 4,
-        "n_channels": 1,
-        "n_classes": 10,
-    }
-    model = ViT(ViTConfig(**SMALL | sizes | changes))
-    with pytest.raises(
-        ValueError, match="model must have n_channels, image_s"
-    ):
-        Classifier(model, list("0123456789"))
+def test_validation_loss_is_the_mean_over_images(data: Digits) -> None:
+    trainer = a_trainer(data)
+    batches = ImageBatches(data, batch_size=50, augmentation=0.0)
+    with torch.no_grad():
+        logits = trainer.model.eval()(data.images)
+    expected = F.cross_entropy(logits, data.labels).item()
+    trainer.model.train()
+    assert abs(validation_loss(trainer, batches) - expected) < 1e-5

@@ -1,13 +1,14 @@
-# Made from docs/chapters/37-images.md (5601bc6dde98). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.images.classifier import Classifier, DIGITS
-from attention_book.images.files import open_image, read_digit
+# Made from docs/chapters/37-images.md (3b116f8b0085). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.images.classifier import DIGITS, Classifier
+from attention_book.images.files import open_image, read_digit, to_grayscale
 from attention_book.images.weights import load_vit
 
 
 __all__ = [
-    "Classifier",
     "DIGITS",
+    "Classifier",
     "load_vit",
     "open_image",
     "read_digit",
+    "to_grayscale",
 ]

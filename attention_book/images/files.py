@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (af225620476b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (c5c9675e38d2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import warnings
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 
+__all__ = ["open_image", "read_digit", "to_grayscale"]
+
+
 def open_image(source: Any) -> Any:
-    """Return a Pillow image, upright; ValueError says why it is none."""
+    """Return a Pillow image, upright.
+
+    Args:
+        source: The path of an image file; a Pillow image is returned as is.
+
+    Raises:
+        ValueError: The file is no image, damaged, or suspiciously large.
+        ImportError: Pillow is not installed.
+    """
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
@@ -35,8 +46,8 @@ def open_image(source: Any) -> Any:
         raise ValueError(f"wanted an image, got: {why}") from None
 
 
-def grey(image: Any) -> Float[Tensor, "height width"]:
-    """Return the brightness of a Pillow image, shrunk to 512 at most.
+def to_grayscale(image: Any) -> Float[Tensor, "height width"]:
+    """Return a Pillow image from 0 (black) to 1, at most 512 a side.
 
     What is transparent counts as paper: white, or black under light ink.
     """
@@ -56,24 +67,24 @@ def grey(image: Any) -> Float[Tensor, "height width"]:
     return x * opaque + paper * (1 - opaque)
 
 
-def find_ink(
-    light: Float[Tensor, "height width"],
+def _find_ink(
+    grayscale: Float[Tensor, "height width"],
 ) -> Float[Tensor, "height width"]:
-    """Return how much ink is where, from 0 to 1: what the edge has little of.
+    """Return the ink from 0 to 1; the edge is taken for paper.
 
     Raises:
         ValueError: There is none.
     """
-    low = light.min()
-    high = light.max()
+    low = grayscale.min()
+    high = grayscale.max()
     if not high - low > 0.05:
         raise ValueError("wanted something drawn, got an empty image")
-    x = (light - low) / (high - low)
+    x = (grayscale - low) / (high - low)
     edge = torch.cat([x[0], x[-1], x[:, 0], x[:, -1]])
     return 1 - x if edge.median() > 0.5 else x
 
 
-def to_digit(ink: Float[Tensor, "height width"]) -> Float[Tensor, "1 8 8"]:
+def _to_digit(ink: Float[Tensor, "height width"]) -> Float[Tensor, "1 8 8"]:
     """Crop and shrink ink to what the digits of the data set look like.
 
     It is made 32 high and at most 24 wide, put in the middle of 32 by 32,
@@ -81,9 +92,9 @@ def to_digit(ink: Float[Tensor, "height width"]) -> Float[Tensor, "1 8 8"]:
 
     Source: Alpaydin and Kaynak (1998) for the squares.
     """
-    places = (ink > 0.3).nonzero()
-    (top, left) = places.amin(dim=0)
-    (bottom, right) = places.amax(dim=0)
+    pixels = (ink > 0.3).nonzero()
+    top, left = pixels.amin(dim=0)
+    bottom, right = pixels.amax(dim=0)
     ink = ink[None, None, top : bottom + 1, left : right + 1]
     width = round(32 * ink.shape[3] / ink.shape[2])
     size = (32, max(1, min(24, width)))
@@ -96,9 +107,13 @@ def to_digit(ink: Float[Tensor, "height width"]) -> Float[Tensor, "1 8 8"]:
 
 
 def read_digit(source: Any) -> Float[Tensor, "1 8 8"]:
-    """Turn an image into what the model reads; as Classifier.classify."""
+    """Turn an image file or a Pillow image into the model's input.
+
+    Raises:
+        ValueError: It is no image, or an empty one.
+    """
     try:
-        return to_digit(find_ink(grey(open_image(source))))
+        return _to_digit(_find_ink(to_grayscale(open_image(source))))
     except ValueError as error:
         name = source if isinstance(source, str | Path) else "image"
         raise ValueError(f"{name}: {error}") from None

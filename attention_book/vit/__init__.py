@@ -1,21 +1,30 @@
-# Made from docs/chapters/15-vit.md (9a3e679b2c50). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (3679b7e810d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.vit.attention_maps import attention_maps, rollout
 from attention_book.vit.config import ViTConfig
 from attention_book.vit.digits import Digits, digits
 from attention_book.vit.model import ViT, resize
 from attention_book.vit.patches import patchify
-from attention_book.vit.training import fit, random_affine
+from attention_book.vit.training import (
+    ImageBatch,
+    ImageBatches,
+    classification_loss,
+    random_affine,
+    train_classifier,
+)
 
 
 __all__ = [
     "Digits",
+    "ImageBatch",
+    "ImageBatches",
     "ViT",
     "ViTConfig",
-    "digits",
-    "fit",
     "attention_maps",
-    "resize",
-    "rollout",
+    "classification_loss",
+    "digits",
     "patchify",
     "random_affine",
+    "resize",
+    "rollout",
+    "train_classifier",
 ]

@@ -1,4 +1,6 @@
-# Made from docs/chapters/15-vit.md (30913a0eee70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (f09fc4690df5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -8,34 +10,38 @@ from attention_book.vit.model import ViT
 from attention_book.vit.patches import Images
 
 
+__all__ = ["attention_maps", "rollout"]
+
+
 @torch.no_grad()
 def attention_maps(
     model: ViT, images: Images
 ) -> Float[Tensor, "layers batch heads tokens tokens"]:
-    """Return how much each token looks at each other one, in all layers."""
+    """Return the attention weights of all layers and heads."""
     x = model.tokens(images)
-    found = []
+    maps = []
+    layer: Any
     for layer in model.encoder.layers:
         norm = layer.residuals[0].norm
-        found.append(attention_weights(layer.self_attention, norm(x)))
+        maps.append(attention_weights(layer.self_attention, norm(x)))
         x = layer(x)
-    return torch.stack(found)
+    return torch.stack(maps)
 
 
 def rollout(
     weights: Float[Tensor, "layers batch heads tokens tokens"],
 ) -> Float[Tensor, "batch tokens tokens"]:
-    """Follow attention through all layers, back to the tokens at the bottom.
+    """Attention rollout: the product of ½ A_l + ½ I over all layers l.
 
-    A layer passes on half of what it heard, the mean of its heads, and half
-    of what the token was, the residual; the product of the layers is how
-    much of each token has come to each. Its rows sum to 1.
+    A_l is the mean of the heads' weights, I stands for the residual
+    connection. Row i says how much of each embedded token is in the last
+    layer's token i, and sums to 1.
 
     Source: Abnar and Zuidema (2020), §3, eq. 1.
     """
-    heard = weights.mean(dim=2)
-    own = torch.eye(heard.shape[-1], dtype=heard.dtype, device=heard.device)
-    flow = own.expand_as(heard[0])
-    for layer in heard:
-        flow = (0.5 * layer + 0.5 * own) @ flow
+    mean = weights.mean(dim=2)
+    identity = torch.eye(mean.shape[-1], dtype=mean.dtype, device=mean.device)
+    flow = identity.expand_as(mean[0])
+    for layer in mean:
+        flow = (0.5 * layer + 0.5 * identity) @ flow
     return flow

@@ -1,9 +1,12 @@
-# Made from docs/chapters/15-vit.md (6eb744ce25ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (148b3d5d5936). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+
+__all__ = ["Digits", "digits"]
 
 
 class Digits(NamedTuple):
@@ -14,9 +17,12 @@ class Digits(NamedTuple):
 
 
 def digits() -> tuple[Digits, Digits]:
-    """Return the 1,797 digits of scikit-learn: for training, and held out.
+    """Return the 1,797 digits of scikit-learn: training set and test set.
 
-    Every fifth image of each digit is held out.
+    Every fifth image of each digit is in the test set.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
     """
     try:
         from sklearn.datasets import (  # type: ignore[import-untyped]
@@ -28,8 +34,8 @@ def digits() -> tuple[Digits, Digits]:
     images = torch.tensor(data.images / 16, dtype=torch.float32)[:, None]
     labels = torch.tensor(data.target)
     same = labels[:, None] == labels
-    out = same.tril().sum(dim=1) % 5 == 0  # the fifth, tenth … of its kind
+    test = same.tril().sum(dim=1) % 5 == 0  # the fifth, tenth … of its kind
     return (
-        Digits(images[~out], labels[~out]),
-        Digits(images[out], labels[out]),
+        Digits(images[~test], labels[~test]),
+        Digits(images[test], labels[test]),
     )

@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (9e729233d704). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (6482fac7de90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from dataclasses import replace
 from typing import Any
@@ -15,45 +15,53 @@ from attention_book.vit.config import ViTConfig
 from attention_book.vit.patches import Images, patchify
 
 
-def make_layer(c: ViTConfig) -> EncoderLayer:
+__all__ = ["ViT", "resize"]
+
+
+def _make_layer(c: ViTConfig) -> EncoderLayer:
     """Make one layer: pre-norm, with GELU."""
     return EncoderLayer(
         MultiHeadAttention(c.d_model, c.n_heads),
         FeedForward(c.d_model, c.d_ff, activation=F.gelu, dropout=c.dropout),
-        (PreNorm(c.d_model, c.dropout), PreNorm(c.d_model, c.dropout)),
+        (
+            PreNorm(c.d_model, c.dropout, eps=c.epsilon),
+            PreNorm(c.d_model, c.dropout, eps=c.epsilon),
+        ),
     )
 
 
-def set_epsilon(model: nn.Module, epsilon: float) -> None:
-    """Let every layer normalisation add epsilon to the variance."""
-    for part in model.modules():
-        if isinstance(part, nn.LayerNorm):
-            part.eps = epsilon
+class ViT(nn.Module):
+    """Vision Transformer: from images to the logits of their classes.
 
+    Args:
+        config: The hyperparameters.
 
-class ViTParts(nn.Module):
-    """The parts of a ViT, and how an image becomes tokens."""
+    Source: Dosovitskiy et al. (2021), §3.1, eq. 1 to 4; Beyer et al. (2022)
+        for the mean. The paper's head for pre-training has a hidden layer;
+        this one is a single layer, as theirs for fine-tuning.
+    """
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
-        self.config = c = config
+        self.config = config
+        c = config
         self.embed = nn.Linear(c.n_channels * c.patch_size**2, c.d_model)
         self.class_token: nn.Parameter | None = None
+        n_tokens = c.grid**2
         if c.pooling == "class":
             self.class_token = nn.Parameter(torch.zeros(c.d_model))
-        n_tokens = c.grid**2 + (c.pooling == "class")
+            n_tokens += 1
         self.positions = LearnedPositions(n_tokens, c.d_model)
         nn.init.normal_(self.positions.table, std=0.5)  # as the patches are
         self.dropout = nn.Dropout(c.dropout)
-        layers = [make_layer(c) for _ in range(c.n_layers)]
-        self.encoder = Encoder(layers, nn.LayerNorm(c.d_model))
+        layers = [_make_layer(c) for _ in range(c.n_layers)]
+        self.encoder = Encoder(layers, nn.LayerNorm(c.d_model, eps=c.epsilon))
         self.head: nn.Module = nn.Identity()
         if c.n_classes:
             self.head = nn.Linear(c.d_model, c.n_classes)
-        set_epsilon(self, c.epsilon)
 
     def tokens(self, images: Images) -> Float[Tensor, "batch tokens d_model"]:
-        """Return a vector for each patch, with its position; class first.
+        """Embed the patches, add positions; the class token comes first.
 
         Raises:
             ValueError: The images are not of the configured shape.
@@ -71,18 +79,6 @@ class ViTParts(nn.Module):
             first = self.class_token.expand(len(x), 1, -1)
             x = torch.cat([first, x], dim=1)
         return self.dropout(self.positions(x))
-
-
-class ViT(ViTParts):
-    """Vision Transformer: patches in, logits of the classes out.
-
-    Args:
-        config: The numbers.
-
-    Source: Dosovitskiy et al. (2021), §3.1, eq. 1 to 4; Beyer et al. (2022)
-        for the mean. The paper's head for pre-training has a hidden layer;
-        this one is a single layer, as theirs for fine-tuning.
-    """
 
     def forward(self, images: Images) -> Float[Tensor, "batch n_classes"]:
         """Return the logits; without a head, what it would be given."""
@@ -126,7 +122,8 @@ def resize(model: ViT, image_size: int) -> ViT:
     """
     other = copy.deepcopy(model)
     table = model.positions.table
-    other.config = c = replace(model.config, image_size=image_size)
+    c = replace(model.config, image_size=image_size)
+    other.config = c
     old = model.config.grid
     first = table[: -(old**2)]
     grid = table[-(old**2) :]

@@ -1,6 +1,9 @@
-# Made from docs/chapters/15-vit.md (cb30db269197). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (3a2c5395770a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from jaxtyping import Float
 from torch import Tensor
+
+
+__all__ = ["Images", "patchify"]
 
 
 Images = Float[Tensor, "batch channels height width"]
@@ -8,7 +11,7 @@ Images = Float[Tensor, "batch channels height width"]
 
 def patchify(
     images: Images, size: int
-) -> Float[Tensor, "batch patches numbers"]:
+) -> Float[Tensor, "batch patches features"]:
     """Cut images into squares, row by row, each as one vector.
 
     In the notation of einops: b c (h p1) (w p2) -> b (h w) (p1 p2 c), with

@@ -1,12 +1,27 @@
-# Made from docs/chapters/15-vit.md (6dc52033536d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (328c319c76ad). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import hashlib
+import math
+import random
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from attention_book.training.config import TrainingConfig
-from attention_book.training.schedule import learning_rate_at
+from attention_book.training.loop import Trainer
 from attention_book.vit.digits import Digits
 from attention_book.vit.patches import Images
+
+
+__all__ = [
+    "ImageBatch",
+    "ImageBatches",
+    "classification_loss",
+    "random_affine",
+    "train_classifier",
+]
 
 
 def random_affine(
@@ -23,45 +38,127 @@ def random_affine(
     return F.grid_sample(images, grid, align_corners=False)
 
 
-def fit(
+class ImageBatch(NamedTuple):
+    """Images that are trained on together."""
+
+    images: Images
+    labels: Int[Tensor, " batch"]
+    n_targets: int  # labels in the batch
+
+
+class ImageBatches:
+    """Batches without end: the same number is always the same batch.
+
+    Args:
+        data: What they are made of, each epoch in another order; the batches
+            lie on its device.
+        batch_size: Images in a batch; the last of an epoch may have fewer.
+        augmentation: The amount of random_affine; 0 for images as they are.
+        seed: Decides the order of the images, and their augmentation.
+
+    Raises:
+        ValueError: There are no images, or batch_size is not positive.
+    """
+
+    def __init__(
+        self,
+        data: Digits,
+        *,
+        batch_size: int = 64,
+        augmentation: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        if not len(data.images):
+            raise ValueError("data must not be empty")
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be positive, got {batch_size}")
+        self.data = data
+        self.batch_size = batch_size
+        self.augmentation = augmentation
+        self.seed = seed
+        self.epoch = 0
+        self.order = self.shuffle(0)
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        return len(self.order)
+
+    def generator(self, use: str) -> torch.Generator:
+        """Return a random generator for one use, seeded by its name."""
+        rng = random.Random(f"{self.seed} {use}")
+        return torch.Generator().manual_seed(rng.getrandbits(63))
+
+    def shuffle(self, epoch: int) -> tuple[Int[Tensor, " batch"], ...]:
+        """Return which images are in each batch of an epoch."""
+        n = len(self.data.images)
+        order = torch.randperm(n, generator=self.generator(f"epoch {epoch}"))
+        order = order.to(self.data.images.device)
+        return torch.split(order, self.batch_size)
+
+    def __getitem__(self, number: int) -> ImageBatch:
+        epoch, i = divmod(number, len(self.order))
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.order = self.shuffle(epoch)
+        rows = self.order[i]
+        images = self.data.images[rows]
+        if self.augmentation:
+            generator = self.generator(f"batch {number}")
+            images = random_affine(images, self.augmentation, generator)
+        return ImageBatch(images, self.data.labels[rows], len(rows))
+
+    def fingerprint(self) -> str:
+        """Return a digest of the batches, by which a run knows its own."""
+        options = (self.batch_size, self.augmentation, self.seed)
+        digest = hashlib.sha256(repr(options).encode())
+        for tensor in self.data:
+            numbers = tensor.cpu().reshape(-1).view(torch.uint8)
+            digest.update(numbers.numpy().data)
+        return digest.hexdigest()
+
+
+def classification_loss(
+    model: nn.Module, batch: ImageBatch, label_smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the labels under the model's logits."""
+    logits = model(batch.images)
+    return F.cross_entropy(
+        logits.float(), batch.labels, label_smoothing=label_smoothing
+    )
+
+
+def train_classifier(
     model: nn.Module,
     data: Digits,
     *,
     n_epochs: int = 40,
     learning_rate: float = 2e-3,
-    amount: float = 0.1,
+    augmentation: float = 0.1,
     seed: int = 0,
 ) -> list[float]:
     """Train any classifier of images in batches of 64; return its losses.
 
     Args:
-        model: From images to logits; is trained in place.
-        data: What it learns from.
+        model: From images to logits; is trained in place, on data's device.
+        data: The training set.
         n_epochs: How often it sees each image.
-        learning_rate: What the cosine falls from.
-        amount: How far images are wobbled.
-        seed: Decides the order of the images, and how they random_affine.
+        learning_rate: The peak, at the end of the warm-up.
+        augmentation: The amount of random_affine.
+        seed: Decides dropout, order of the images, and their augmentation.
     """
-    chance = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05)
-    n_steps = n_epochs * -(-len(data.images) // 64)
-    plan = TrainingConfig(
-        n_steps=n_steps,
+    batches = ImageBatches(data, augmentation=augmentation, seed=seed)
+    max_steps = n_epochs * len(batches)
+    config = TrainingConfig(
+        max_steps=max_steps,
         learning_rate=learning_rate,
-        warmup_steps=max(1, n_steps // 10),
+        warmup_steps=max(1, max_steps // 10),
+        betas=(0.9, 0.999),
+        weight_decay=0.05,
+        max_grad_norm=math.inf,
+        seed=seed,
     )
-    losses: list[float] = []
-    model.train()
-    for _ in range(n_epochs):
-        order = torch.randperm(len(data.images), generator=chance)
-        for rows in torch.split(order, 64):
-            rate = learning_rate_at(len(losses) + 1, plan)
-            optimizer.param_groups[0]["lr"] = rate
-            logits = model(random_affine(data.images[rows], amount, chance))
-            loss = F.cross_entropy(logits, data.labels[rows])
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            losses.append(loss.item())
+    trainer = Trainer(model, batches, config, classification_loss)
+    for _ in range(max_steps):
+        trainer.step()
     model.eval()
-    return losses
+    return trainer.losses

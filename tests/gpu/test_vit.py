@@ -11,12 +11,12 @@ from torch import Tensor
 from attention_book.vit import (
     Digits,
     ViT,
-    ViTConfig,
     attention_maps,
-    fit,
     resize,
     rollout,
+    train_classifier,
 )
+from tests.factories import make_vit
 
 
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 6e-2}
@@ -25,8 +25,7 @@ TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 6e-2}
 def a_model(**changes: Any) -> ViT:
     sizes = {"image_size": 32, "patch_size": 8, "n_classes": 11}
     shape = {"d_model": 64, "n_heads": 4, "d_ff": 96, "n_layers": 2}
-    torch.manual_seed(0)
-    return ViT(ViTConfig(**sizes | shape | changes)).eval()
+    return make_vit(**sizes | shape | changes)
 
 
 def images(size: int = 32) -> Tensor:
@@ -47,7 +46,7 @@ def results(model: ViT, x: Tensor) -> list[Tensor]:
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("pooling", ["class", "mean"])
 def test_forward_and_backward_are_those_of_the_cpu(
-    pooling: str, dtype: torch.dtype, device: str
+    pooling: str, dtype: torch.dtype, device: torch.device
 ) -> None:
     model = a_model(pooling=pooling)
     there = copy.deepcopy(model).to(device, dtype)
@@ -59,7 +58,7 @@ def test_forward_and_backward_are_those_of_the_cpu(
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-def test_compiled_is_eager(device: str) -> None:
+def test_compiled_is_eager(device: torch.device) -> None:
     torch.compiler.reset()
     model = a_model().to(device)
     x = images().to(device)
@@ -67,13 +66,13 @@ def test_compiled_is_eager(device: str) -> None:
     torch.testing.assert_close(compiled(x), model(x), atol=2e-3, rtol=1e-3)
 
 
-def test_what_is_made_of_it_stays_on_the_device(device: str) -> None:
+def test_what_is_made_of_it_stays_on_the_device(device: torch.device) -> None:
     model = a_model()
     x = images()
     there = copy.deepcopy(model).to(device)
     larger = resize(there, 48)(images(size=48).to(device))
     flow = rollout(attention_maps(there, x.to(device)))
-    assert larger.device.type == flow.device.type == torch.device(device).type
+    assert larger.device.type == flow.device.type == device.type
     torch.testing.assert_close(
         larger.cpu(), resize(model, 48)(images(size=48)), atol=2e-3, rtol=0
     )
@@ -82,12 +81,12 @@ def test_what_is_made_of_it_stays_on_the_device(device: str) -> None:
     )
 
 
-def test_training_lowers_the_loss(device: str) -> None:
+def test_training_lowers_the_loss(device: torch.device) -> None:
     torch.manual_seed(0)
     x = torch.rand(40, 1, 8, 8)
     labels = torch.arange(40) % 4
     sizes = {"image_size": 8, "patch_size": 2, "n_channels": 1}
     model = a_model(**sizes, n_classes=4).to(device)
     data = Digits(x.to(device), labels.to(device))
-    losses = fit(model, data, n_epochs=60, amount=0.0)
+    losses = train_classifier(model, data, n_epochs=60, augmentation=0.0)
     assert losses[-1] < 0.5 * losses[0]

@@ -1,0 +1,584 @@
+"""attention_book.images against timm and Hugging Face, and hostile files."""
+
+import io
+import json
+import struct
+import sys
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image, ImageDraw
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from attention_book.checkpoints import (
+    read_tensors,
+    save_model,
+    write_tensors,
+)
+from attention_book.images import DIGITS, Classifier, load_vit, read_digit
+from attention_book.runtime import get_compute_config
+from attention_book.vit import ViT, resize
+from benchmarks.digits_model import FILES, evaluate
+from tests.factories import make_transformer, make_vit
+from tests.torch_state import randomise
+
+
+BATCH = 2
+SIZE = 15
+PATCH = 5
+CHANNELS = 3
+CLASSES = 7
+DIGIT_SIZES: dict[str, Any] = {
+    "image_size": 8,
+    "patch_size": 4,
+    "n_channels": 1,
+}
+
+
+def a_model(**changes: Any) -> ViT:
+    """Return a small ViT none of whose parameters is zero or one."""
+    model = make_vit(seed=1, **changes)
+    randomise(model)
+    return model
+
+
+def images(size: int = SIZE, channels: int = CHANNELS) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(BATCH, channels, size, size, generator=generator)
+
+
+# Against others
+
+
+@pytest.fixture
+def hugging_face(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Their package, without torchvision: its ViT does not need it."""
+    reason = "transformers is not installed: no comparison with its ViT"
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    transformers = pytest.importorskip("transformers", reason=reason)
+    transformers.logging.disable_progress_bar()
+    return transformers
+
+
+@pytest.fixture
+def timm() -> Any:
+    reason = "timm, or a torchvision that fits torch, is not installed"
+    try:
+        import timm
+    except (ImportError, RuntimeError):
+        pytest.skip(reason)
+    return timm
+
+
+def their_vit(hugging_face: Any, **changes: Any) -> nn.Module:
+    config = {
+        "image_size": SIZE,
+        "patch_size": PATCH,
+        "num_channels": CHANNELS,
+        "num_labels": CLASSES,
+        "hidden_size": 24,
+        "num_attention_heads": 4,
+        "intermediate_size": 40,
+        "num_hidden_layers": 2,
+    }
+    torch.manual_seed(2)
+    made = hugging_face.ViTConfig(**config | changes)
+    model = hugging_face.ViTForImageClassification(made).eval()
+    randomise(model)
+    return model
+
+
+def timm_vit(timm: Any, **changes: Any) -> nn.Module:
+    config = {
+        "img_size": SIZE,
+        "patch_size": PATCH,
+        "in_chans": CHANNELS,
+        "num_classes": CLASSES,
+        "embed_dim": 24,
+        "num_heads": 4,
+        "mlp_ratio": 40 / 24,
+        "depth": 2,
+    }
+    torch.manual_seed(2)
+    made = timm.models.vision_transformer.VisionTransformer
+    model = made(**config | changes).eval()
+    randomise(model)
+    return model
+
+
+def equal_with_gradients(
+    ours: ViT, theirs: nn.Module, call: Callable[[Tensor], Tensor]
+) -> None:
+    """The same logits, and the same gradients back at image and weights."""
+    ours.requires_grad_()
+    found = []
+    for run in (ours, call):
+        x = images().requires_grad_()
+        logits = run(x)
+        weight = torch.arange(logits.numel()).reshape(logits.shape).cos()
+        (logits * weight).sum().backward()
+        found.append((logits, x.grad))
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+    total = sum(p.grad.square().sum() for p in ours.parameters())
+    other = sum(p.grad.square().sum() for p in theirs.parameters())
+    torch.testing.assert_close(total, other, atol=1e-5, rtol=1e-4)
+
+
+def test_it_equals_hugging_face(hugging_face: Any, tmp_path: Path) -> None:
+    theirs = their_vit(hugging_face)
+    theirs.save_pretrained(tmp_path)
+    ours = load_vit(tmp_path / "model.safetensors", n_heads=4)
+    assert ours.config.epsilon == 1e-12
+    equal_with_gradients(ours, theirs, lambda x: theirs(x).logits)
+
+
+def test_hugging_face_without_its_head(
+    hugging_face: Any, tmp_path: Path
+) -> None:
+    theirs = their_vit(hugging_face).vit
+    theirs.save_pretrained(tmp_path)
+    ours = load_vit(tmp_path / "model.safetensors", n_heads=4)
+    assert ours.config.n_classes == 0
+    expected = theirs(images()).last_hidden_state[:, 0]
+    torch.testing.assert_close(ours(images()), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_larger_images_as_hugging_face_does(
+    hugging_face: Any, tmp_path: Path
+) -> None:
+    theirs = their_vit(hugging_face)
+    theirs.save_pretrained(tmp_path)
+    ours = load_vit(tmp_path / "model.safetensors", n_heads=4)
+    x = images(size=35)
+    expected = theirs(x, interpolate_pos_encoding=True).logits
+    got = resize(ours, 35)(x)
+    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["class", "mean"])
+def test_it_equals_timm(timm: Any, tmp_path: Path, pooling: str) -> None:
+    mean = {"class_token": False, "global_pool": "avg", "fc_norm": False}
+    theirs = timm_vit(timm, **mean if pooling == "mean" else {})
+    path = tmp_path / "timm.safetensors"
+    save_file(theirs.state_dict(), path)
+    ours = load_vit(path, n_heads=4)
+    assert (ours.config.pooling, ours.config.epsilon) == (pooling, 1e-6)
+    equal_with_gradients(ours, theirs, theirs)
+
+
+def test_smaller_images_as_timm_does(timm: Any, tmp_path: Path) -> None:
+    theirs = timm_vit(timm)
+    path = tmp_path / "timm.safetensors"
+    save_file(theirs.state_dict(), path)
+    ours = resize(load_vit(path, n_heads=4), 10)
+    theirs.set_input_size((10, 10))
+    x = images(size=10)
+    torch.testing.assert_close(ours(x), theirs(x), atol=1e-5, rtol=1e-5)
+
+
+# Checkpoints
+
+
+def timm_state(model: ViT) -> dict[str, Tensor]:
+    """A model of ours, under timm's names and in its shapes."""
+    state = model.state_dict()
+    weight = state["embed.weight"].view(24, PATCH, PATCH, CHANNELS)
+    found = {
+        "cls_token": state["class_token"].view(1, 1, -1),
+        "pos_embed": state["positions.table"][None],
+        "patch_embed.proj.weight": weight.permute(0, 3, 1, 2),
+        "patch_embed.proj.bias": state["embed.bias"],
+    }
+    pairs = {
+        "norm1": "residuals.0.norm",
+        "norm2": "residuals.1.norm",
+        "attn.proj": "self_attention.out_proj",
+        "mlp.fc1": "feed_forward.up_proj",
+        "mlp.fc2": "feed_forward.down_proj",
+    }
+    for kind in ("weight", "bias"):
+        for there, here in ("norm", "encoder.norm"), ("head", "head"):
+            found[f"{there}.{kind}"] = state[f"{here}.{kind}"]
+        for i in range(2):
+            layer = f"encoder.layers.{i}"
+            for there, here in pairs.items():
+                name = f"{layer}.{here}.{kind}"
+                found[f"blocks.{i}.{there}.{kind}"] = state[name]
+            parts = ("q_proj", "kv_proj")
+            qkv = [state[f"{layer}.self_attention.{x}.{kind}"] for x in parts]
+            found[f"blocks.{i}.attn.qkv.{kind}"] = torch.cat(qkv)
+    return {name: x.contiguous() for name, x in found.items()}
+
+
+def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
+    model = a_model()
+    path = tmp_path / "timm.safetensors"
+    state = timm_state(model)
+    save_file(state, path)
+    before = torch.get_rng_state()
+    found = load_vit(path, n_heads=4)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert found.config == model.config
+    assert torch.equal(found(images()), model(images()))
+    assert not found.training
+    found.embed.weight.sum().backward()
+    save_file({name: x.half() for name, x in state.items()}, path)
+    assert load_vit(path, n_heads=4).embed.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"blocks.1.attn.qkv.bias": None},
+            "wanted blocks.1.attn.qkv.bias, got none",
+        ),
+        ({"pos_embed": None}, "wanted pos_embed, got none"),
+        ({"norm.weight": None}, "wanted norm.weight, got none"),
+        (
+            {"blocks.0.mlp.fc2.weight": torch.zeros(24, 41)},
+            r"blocks.0.mlp.fc2.weight of shape \(24, 40\), got \(24, 41\)",
+        ),
+        (
+            {"pos_embed": torch.zeros(1, 12, 24)},
+            r"wanted pos_embed of shape \(10, 24\), got \(12, 24\)",
+        ),
+        (
+            {"pos_embed": torch.zeros(10, 24)},
+            r"wanted pos_embed with 3 axes, got \(10, 24\)",
+        ),
+        (
+            {"blocks.0.ls1.gamma": torch.zeros(24)},
+            "wanted a plain ViT, got blocks.0.ls1.gamma",
+        ),
+        ({"patch_embed.proj.weight": None}, "wanted a ViT of timm or Hugging"),
+        (
+            {"blocks.7.norm1.bias": torch.zeros(24)},
+            "wanted blocks.2.attn.qkv.weight, got none",
+        ),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit(
+    tmp_path: Path, changes: dict[str, Tensor | None], message: str
+) -> None:
+    state: dict[str, Any] = timm_state(a_model()) | changes
+    path = tmp_path / "timm.safetensors"
+    save_file({k: v for k, v in state.items() if v is not None}, path)
+    with pytest.raises(ValueError, match=message) as error:
+        load_vit(path, n_heads=4)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_no_checkpoint_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "text.safetensors"
+    path.write_text("hello")
+    with pytest.raises(ValueError, match="wanted a safetensors file, got: "):
+        load_vit(path)
+    with pytest.raises(ValueError, match="wanted a file, got a folder"):
+        load_vit(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        load_vit(tmp_path / "nothing")
+    save_file(timm_state(a_model()), path)
+    with pytest.raises(
+        ValueError, match="n_heads must be a whole number >= 1, got 0"
+    ):
+        load_vit(path)
+
+
+# The classifier
+
+
+RESULTS = Path("benchmarks/results/digits-model.json")
+
+
+def test_the_committed_weights_score_what_is_written_down() -> None:
+    written = json.loads(RESULTS.read_text())["correct"]
+    found = evaluate()
+    assert set(found) == {"held out", *FILES} == set(written)
+    for name, percent in found.items():
+        assert percent >= 97
+        assert abs(percent - written[name]) <= 0.6  # two of 355 digits
+
+
+def test_the_file_is_small() -> None:
+    assert DIGITS.stat().st_size < 500_000
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Classifier:
+    return Classifier.load()
+
+
+def a_seven(
+    size: int = 60, mode: str = "L", ink: Any = 0, paper: Any = 255
+) -> Any:
+    image = Image.new(mode, (size, size), paper)
+    corners = [(0.3, 0.2), (0.7, 0.2), (0.45, 0.8)]
+    points = [(size * x, size * y) for x, y in corners]
+    ImageDraw.Draw(image).line(points, fill=ink, width=max(1, size // 12))
+    return image
+
+
+def test_answers_are_probabilities_best_first(classifier: Classifier) -> None:
+    answer = classifier.classify(a_seven())
+    labels, probabilities = zip(*answer, strict=True)
+    assert labels[0] == "7"
+    assert sorted(labels) == list("0123456789")
+    assert list(probabilities) == sorted(probabilities, reverse=True)
+    assert abs(sum(probabilities) - 1) < 1e-5
+
+
+def test_device_and_precision(classifier: Classifier) -> None:
+    coarse = Classifier.load(compute=get_compute_config("cpu", "bf16"))
+    assert coarse.model.embed.weight.dtype == torch.bfloat16
+    expected = dict(classifier.classify(a_seven()))
+    for label, probability in coarse.classify(a_seven()):
+        assert abs(probability - expected[label]) < 0.05
+
+
+def test_the_model_is_copied() -> None:
+    model = make_vit(**DIGIT_SIZES, dropout=0.5).train()
+    own = Classifier(model, list("abcdefg"))
+    before = own.classify(a_seven())
+    nn.init.zeros_(model.head.weight)
+    assert own.classify(a_seven()) == before
+    assert model.training
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "grey": {"mode": "L"},
+    "light on dark": {"mode": "L", "ink": 230, "paper": 20},
+    "pale": {"mode": "L", "ink": 180, "paper": 220},
+    "colour": {"mode": "RGB", "ink": (20, 20, 160), "paper": (250, 240, 200)},
+    "transparent": {
+        "mode": "RGBA",
+        "ink": (9, 9, 9, 255),
+        "paper": (0, 0, 0, 0),
+    },
+    "light on nothing": {
+        "mode": "RGBA",
+        "ink": (255, 255, 255, 255),
+        "paper": (255, 255, 255, 0),
+    },
+    "grey with alpha": {"mode": "LA", "ink": (0, 255), "paper": (0, 0)},
+    "one bit": {"mode": "1", "ink": 0, "paper": 1},
+    "print": {"mode": "CMYK", "ink": (0, 0, 0, 255), "paper": (0, 0, 0, 0)},
+    "16 bits": {"mode": "I;16", "ink": 700, "paper": 60_000},
+    "32 bits": {"mode": "I", "ink": 60_000, "paper": 1_000},
+    "fractions": {"mode": "F", "ink": 0.9, "paper": 0.1},
+    "many colours": {"mode": "HSV", "ink": (0, 0, 0), "paper": (0, 0, 255)},
+}
+
+
+@pytest.mark.parametrize("kind", MODES)
+def test_any_mode(kind: str) -> None:
+    expected = read_digit(a_seven())
+    torch.testing.assert_close(
+        read_digit(a_seven(**MODES[kind])), expected, atol=0.02, rtol=0
+    )
+
+
+def test_a_palette_and_turned_pixels(tmp_path: Path) -> None:
+    expected = read_digit(a_seven())
+    path = tmp_path / "seven.png"
+    a_seven().convert("P", palette=Image.Palette.ADAPTIVE).save(path)
+    with Image.open(path) as image:
+        assert image.mode == "P"
+    torch.testing.assert_close(read_digit(path), expected, atol=0.02, rtol=0)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by a quarter when shown
+    turned = a_seven().transpose(Image.Transpose.ROTATE_90)
+    turned.save(tmp_path / "seven.jpg", exif=exif, quality=95)
+    got = read_digit(str(tmp_path / "seven.jpg"))
+    torch.testing.assert_close(got, expected, atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize("size", [24, 61, 300, 1700])
+def test_any_size_and_any_position(size: int) -> None:
+    expected = read_digit(a_seven(120))
+    image = Image.new("L", (size + 37, 2 * size), 255)
+    image.paste(a_seven(size), (30, size // 3))
+    got = read_digit(image)
+    assert (got - expected).abs().mean() < 0.06
+    assert got.shape == (1, 8, 8)
+    assert got.mean() > 0.15
+    assert got.max() <= 1
+
+
+@pytest.mark.parametrize("width", [1, 5, 40])
+@pytest.mark.parametrize("lean", [0, 90])
+def test_thin_lines_are_thickened(lean: int, width: int) -> None:
+    image = Image.new("L", (400, 400), "white")
+    ends = [(150 + lean, 50), (150, 350)]
+    ImageDraw.Draw(image).line(ends, fill=0, width=width)
+    got = read_digit(image)
+    assert got.mean() >= 0.16
+    assert got.max() > 0.7
+    if not lean:
+        assert got[0, :, 3:5].mean() > 0.6
+
+
+def test_what_is_given_stays_as_it_is() -> None:
+    image = a_seven(900)
+    before = image.tobytes()
+    read_digit(image)
+    assert (image.size, image.tobytes()) == ((900, 900), before)
+
+
+def truncated(kind: str) -> bytes:
+    file = io.BytesIO()
+    a_seven(300).save(file, kind)
+    return file.getvalue()[: len(file.getvalue()) // 2]
+
+
+def huge() -> bytes:
+    """A PNG that claims to be 20,000 by 20,000."""
+    head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 0, 0, 0, 0)
+    chunks = (b"IHDR" + head, b"IDAT" + zlib.compress(b"0"))
+    file = b"\x89PNG\r\n\x1a\n"
+    for chunk in chunks:
+        file += struct.pack(">I", len(chunk) - 4) + chunk
+        file += struct.pack(">I", zlib.crc32(chunk))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.png", b"hello", "wanted an image, got another kind of file"),
+        ("b.png", b"", "wanted an image, got another kind of file"),
+        ("c.png", truncated("PNG"), "wanted an image, got: "),
+        ("d.jpg", truncated("JPEG"), "wanted an image, got: "),
+        ("e.png", huge(), r"wanted an image, got: Image size \(400000000 pix"),
+    ],
+)
+def test_what_is_no_image(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=message) as error:
+        read_digit(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_picture_that_is_only_suspiciously_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 3000)  # 3,600 warn
+    a_seven().save(tmp_path / "seven.png")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as a reader may have it
+        with pytest.raises(ValueError, match="an image, got: Image size"):
+            read_digit(tmp_path / "seven.png")
+
+
+def test_no_file_and_no_permission(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="wanted an image, got a folder"):
+        read_digit(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_digit(tmp_path / "nothing.png")
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "I;16", "F"])
+@pytest.mark.parametrize("shade", [0, 255])
+def test_nothing_is_drawn(tmp_path: Path, mode: str, shade: int) -> None:
+    wanted = "wanted something drawn, got an empty image"
+    image = Image.new(
+        mode, (30, 30), (shade,) * 4 if mode == "RGBA" else shade
+    )
+    with pytest.raises(ValueError, match=f"^image: {wanted}"):
+        read_digit(image)
+    if mode == "L":
+        image.save(tmp_path / "empty.png")
+        with pytest.raises(ValueError, match=f"empty.png: {wanted}"):
+            read_digit(tmp_path / "empty.png")
+
+
+def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    message = r'run first: pip install "attention-book\[vision\]"'
+    with pytest.raises(ImportError, match=message):
+        read_digit("seven.png")
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    path = tmp_path / "own.safetensors"
+    model = make_vit(**DIGIT_SIZES)
+    own = Classifier(model, list("abcdefg"))
+    own.save(path)
+    found = Classifier.load(path)
+    assert found.labels == list("abcdefg")
+    assert found.model.config == model.config
+    assert found.classify(a_seven()) == own.classify(a_seven())
+
+
+BROKEN: dict[str, tuple[dict[str, str | None], str]] = {
+    "no configuration": ({"config": None}, "has no 'config'"),
+    "no labels": ({"labels": None}, "has no 'labels'"),
+    "too few labels": (
+        {"labels": '["0", "1"]'},
+        r"n_classes \(1, 8, 2\), got \(1, 8, 10\)",
+    ),
+    "another class": ({"model": "Perceptron"}, "got a Perceptron"),
+    "another entry": ({"config": '{"x": 1}'}, "is no model of ours: "),
+    "a list": ({"config": "[1]"}, "is no model of ours: "),
+    "half a text": ({"config": "{"}, "is no model of ours: "),
+    "a number": (
+        {"config": '{"d_ff": 0}'},
+        "d_ff must be a whole number >= 1",
+    ),
+    "a shape": (
+        {"config": "{}"},
+        r"wanted class_token of shape \(768,\), got \(64,\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_file_that_is_no_classifier(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "other.safetensors"
+    tensors, metadata = read_tensors(DIGITS)
+    changes, message = BROKEN[kind]
+    changed = {k: v for k, v in (metadata | changes).items() if v is not None}
+    write_tensors(path, tensors, changed)
+    with pytest.raises(ValueError, match=message) as error:
+        Classifier.load(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_a_file_of_another_model(tmp_path: Path) -> None:
+    path = tmp_path / "other.safetensors"
+    save_model(path, make_transformer())
+    with pytest.raises(ValueError, match="wanted a ViT, got a Transformer"):
+        Classifier.load(path)
+
+
+def test_a_file_that_lacks_a_parameter_or_was_altered(tmp_path: Path) -> None:
+    path = tmp_path / "other.safetensors"
+    tensors, metadata = read_tensors(DIGITS)
+    del tensors["model.head.bias"]
+    write_tensors(path, tensors, metadata)
+    message = r"wanted head\.bias of shape \(10,\), got none"
+    with pytest.raises(ValueError, match=message):
+        Classifier.load(path)
+    save_file(tensors, path)
+    with pytest.raises(ValueError, match="altered, or not written by"):
+        Classifier.load(path)
+
+
+@pytest.mark.parametrize("changes", [{"n_channels": 3}, {"n_classes": 9}])
+def test_a_model_that_is_no_classifier(changes: dict[str, int]) -> None:
+    model = make_vit(**DIGIT_SIZES | {"n_classes": 10} | changes)
+    with pytest.raises(
+        ValueError, match="model must have n_channels, image_s"
+    ):
+        Classifier(model, list("0123456789"))
