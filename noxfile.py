@@ -1,6 +1,7 @@
 """The sessions of the book. `nox -l` lists them; `nox -s NAME -- …` passes more on."""
 
 import hashlib
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -75,8 +76,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def doctests(session: nox.Session) -> None:
-    """Run the chapters only; `-- --update-outputs` rewrites what they print."""
-    book(session, "-m", "literate.test", "docs/chapters", *session.posargs)
+    """Run the chapters, or those named; `-- --update-outputs` rewrites what they print."""
+    named = any(Path(word).exists() for word in session.posargs)
+    paths = [] if named else ["docs/chapters"]
+    book(session, "-m", "literate.test", *paths, *session.posargs)
 
 
 @nox.session
@@ -119,7 +122,7 @@ def wheel(session: nox.Session) -> None:
         "attention-book",
     )
     session.install("--constraint", CONSTRAINTS, str(built))
-    example = Path("tests/wheel_example.py").absolute()
+    example = Path("tests/wheel_worker.py").absolute()
     session.chdir(out)  # so that the package is not found in the working tree
     session.run("python", str(example), str(built), str(sdist))
 
@@ -149,7 +152,34 @@ def gpu(session: nox.Session) -> None:
     book(session, "-m", "pytest", "tests/gpu", *session.posargs)
 
 
+# What tests the toolchain, and needs all that builds the book.
+TOOLCHAIN = ("build", "chapter", "labs", "package", "prose", "run", "tangle")
+
+
+@nox.session(venv_backend="virtualenv", reuse_venv=True)
+def oldest(session: nox.Session) -> None:
+    """Test the package with the oldest PyTorch that pyproject.toml allows."""
+    found = re.search(r'"torch>=([\d.]+)"', Path("pyproject.toml").read_text())
+    assert found
+    pins = Path(CONSTRAINTS).read_text().splitlines()
+    others = Path(session.create_tmp()) / "constraints.txt"
+    kept = [pin for pin in pins if not re.match(r"torch|triton|nvidia", pin)]
+    others.write_text("\n".join(kept))
+    session.install(
+        "--constraint",
+        str(others),
+        f"torch=={found[1]}",
+        "--editable",
+        ".[corpus,vision]",
+        *("beartype", "einops", "mdit-py-plugins", "numpy", "pytest"),
+        *("pytest-markdown-docs", "scikit-learn", "transformers"),
+    )
+    skipped = [f"--ignore=tests/test_{name}.py" for name in TOOLCHAIN]
+    skipped += ["--ignore=tests/test_weave.py", "--ignore=tests/browser"]
+    session.run("python", "-m", "pytest", "-q", *skipped, "tests")
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure this machine: roofline, attention, training, decoding, ViT."""
-    book(session, "-m", "benchmarks.card", *session.posargs)
+    book(session, "-m", "benchmarks.machine", *session.posargs)

@@ -12,12 +12,11 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from literate import ran
+from literate import freshness
 from literate.blocks import ChapterError
-from literate.chapter import ROOT, read_all
-from literate.links import dead_links, untested
+from literate.chapter import ROOT, read_all, untested
 from literate.tangle import differences
-
+from literate.weave import write_trees
 
 SITE = ROOT / "site"
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
@@ -25,9 +24,9 @@ EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 
 def run_chapters() -> None:
     """Run the chapters that changed since they last passed, and so draw their figures."""
-    if problems := [*differences(read_all()), *untested(), *dead_links()]:
+    if problems := [*differences(read_all()), *untested()]:
         raise SystemExit("\n".join(problems))
-    stale = [str(chapter.path) for chapter in read_all() if not ran.fresh(chapter)]
+    stale = [str(chapter.path) for chapter in read_all() if not freshness.fresh(chapter)]
     test = [sys.executable, "-m", "literate.test", "-x", *stale]
     if stale and subprocess.run(test, cwd=ROOT).returncode:
         raise SystemExit("the site was not built: a chapter fails, see above")
@@ -36,6 +35,7 @@ def run_chapters() -> None:
 def build(url: str) -> None:
     """Build both editions at once, beside the old ones, and put them in place together."""
     run_chapters()
+    write_trees()
     draft = SITE.with_name(".cache") / "site"
     shutil.rmtree(draft, ignore_errors=True)
     running = []
@@ -79,13 +79,7 @@ def serve(port: int) -> None:
     rebuild()
     server = LiveReloadServer(rebuild, "127.0.0.1", port, str(SITE))
     server.error_handler = lambda code: (SITE / "404.html").read_bytes()
-    for path in (
-        "docs",
-        "literate",
-        "attention_book",
-        "mkdocs.yml",
-        "mkdocs.en.yml",
-    ):
+    for path in ("docs", "literate", "attention_book", "mkdocs.yml", "mkdocs.en.yml"):
         server.watch(str(ROOT / path))
     print(f"Read the book at {url}zh/ or {url}en/ (Ctrl-C ends)")
     try:
@@ -102,11 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build or serve the book.")
     parser.add_argument("--serve", action="store_true", help="serve with live reload")
     parser.add_argument("--port", type=int, default=8000, help="where to serve (8000)")
-    parser.add_argument(
-        "--url",
-        default="http://127.0.0.1:8000/",
-        help="where the site will stand",
-    )
+    parser.add_argument("--url", default="http://127.0.0.1:8000/", help="where the site will stand")
     asked = parser.parse_args()
     try:
         serve(asked.port) if asked.serve else build(asked.url)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
 
-
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = Path("docs/chapters")
 PACKAGE = "attention_book"
@@ -117,8 +116,7 @@ class Chapter:
             found.setdefault(block.title, []).append(block)
         if self.module in found and len(found) > 1:
             raise self.error(
-                found[self.module][0],
-                f"{self.module} and a folder of that name; keep one of them",
+                found[self.module][0], f"{self.module} and a folder of that name; keep one of them"
             )
         return found
 
@@ -143,8 +141,7 @@ class Chapter:
             if path not in drawn:
                 name = Path(path).stem
                 raise self.error(
-                    block,
-                    f'no block draws {path}; draw it in a cell with plt.figure("{name}")',
+                    block, f'no block draws {path}; draw it in a cell with plt.figure("{name}")'
                 )
         for path, block in drawn.items():
             if path not in shown:
@@ -196,6 +193,28 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
                 )
         chapter.check()
     return chapters
+
+
+def pages(root: Path = ROOT) -> list[Path]:
+    """Every page that a reader meets, those at the root among them."""
+    found = sorted((root / "docs").glob("**/*.md"))
+    return [Path("README.md"), Path("CONTRIBUTING.md"), *(path.relative_to(root) for path in found)]
+
+
+def untested(root: Path = ROOT) -> list[str]:
+    """Python on a page that no test runs, and chapters that no one would find."""
+    found = []
+    for path in pages(root):
+        if path.parent == CHAPTERS:
+            if not re.match(r"\d\d-", path.name):
+                found.append(f"{path.as_posix()}:1: not a chapter; call it NN-name.md")
+        elif path.parts[0] == "docs":  # whose example has a test
+            found += [
+                f"{path.as_posix()}:{block.line}: code here is never tested; put it in a chapter"
+                for block in read(path, root).blocks
+                if block.info.startswith("python")
+            ]
+    return found
 
 
 def dotted(title: str) -> str:

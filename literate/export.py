@@ -8,9 +8,9 @@ from nbformat import v4
 
 from literate.blocks import Block, heading, pick
 from literate.chapter import Chapter, Twin
-from literate.weave import join_lines
 
-
+# Where a line break between two of these would show as a space.
+WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"
 ABOUT = (
     "由《注意力之书》的一章生成。运行之前先装好："
     "`pip install attention-book matplotlib`"
@@ -18,6 +18,11 @@ ABOUT = (
     "Made from a chapter of the Attention Book. Before you run it: "
     "`pip install attention-book matplotlib`"
 )
+
+
+def join_lines(text: str) -> str:
+    """Join lines broken between wide characters, which need no space."""
+    return re.sub(rf"(?<={WIDE})\n(?={WIDE})", "", text)
 
 
 def export(chapter: Chapter, edition: str) -> str:

@@ -1,4 +1,4 @@
-"""Check the prose: spacing, punctuation, glossary, links, the size of blocks.
+"""Check the prose: spacing, punctuation, glossary, retired words, the width of lines.
 
 AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is
 here: spaces around `code`, straight quotes, words that the glossary forbids.
@@ -11,13 +11,11 @@ from pathlib import Path
 
 import autocorrect_py
 
+from literate import retired
 from literate.blocks import FIGURE, HAN, Block, ChapterError
-from literate.chapter import ROOT, Chapter, Twin, read
-from literate.links import dead_links, pages, untested
+from literate.chapter import ROOT, Chapter, Twin, pages, read, untested
+from literate.glossary import GLOSSARY, glossary
 
-
-GLOSSARY = Path("docs/glossary.md")
-LONGEST = 45
 WIDEST = 79
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
@@ -35,24 +33,9 @@ autocorrect_py.load_config(  # type: ignore[attr-defined]
 )
 
 
-def glossary(root: Path = ROOT) -> list[tuple[str, str, str]]:
-    """The rows of the glossary: English, Chinese, what not to use."""
-    blocks = read(GLOSSARY, root).blocks
-    table = next(block for block in blocks if block.info == "glossary")
-    rows = []
-    for number, line in enumerate(table.body.splitlines(), table.line + 1):
-        cells = line.split(" | ")
-        if len(cells) != 3:
-            raise ChapterError(
-                GLOSSARY, number, "a row is `English | 中文 | 不用`, with – for none"
-            )
-        rows.append((cells[0], cells[1], cells[2]))
-    return rows
-
-
 def forbidden(root: Path = ROOT) -> dict[str, str]:
     """Each word not to use, and the word to use instead."""
-    return {bad: right for _, right, no in glossary(root) for bad in no.split("、") if bad != "–"}
+    return {bad: term.chinese for term in glossary(root) for bad in term.forbidden}
 
 
 def problems(chapter: Chapter, words: dict[str, str]) -> Iterator[str]:
@@ -77,8 +60,6 @@ def problems(chapter: Chapter, words: dict[str, str]) -> Iterator[str]:
             yield f"{chapter.path.as_posix()}:{part.zh.line}: one Chinese paragraph, one line"
         if isinstance(part, Block) and part.info.startswith("python"):
             lines = part.body.splitlines()
-            if len(lines) > LONGEST:
-                yield f"{chapter.path.as_posix()}:{part.line}: a block of {len(lines)} lines; at most {LONGEST}"
             for number, line in enumerate(lines, part.line + 1):
                 if len(line) > WIDEST:
                     yield f"{chapter.path.as_posix()}:{number}: a line of {len(line)} characters; at most {WIDEST}"
@@ -106,11 +87,13 @@ def check(root: Path = ROOT) -> list[str]:
     found: list[str] = []
     for path in pages(root):
         try:
-            found += problems(read(path, root), {} if path == GLOSSARY else words)
+            page = read(path, root)
+            found += problems(page, {} if path == GLOSSARY else words)
+            found += retired.in_chapter(page)
         except ChapterError as error:
             found.append(str(error))
     try:
-        return found + untested(root) + dead_links(root)
+        return [*found, *untested(root), *retired.in_files(root)]
     except ChapterError as error:  # told already
         return found or [str(error)]
 

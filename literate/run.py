@@ -27,11 +27,10 @@ import pytest
 from pytest_markdown_docs import _runners
 from pytest_markdown_docs.definitions import FenceTestDefinition
 
-from literate import ran
-from literate.blocks import Block, ChapterError
+from literate import freshness
+from literate.blocks import Block, ChapterError, heading
 from literate.chapter import Cell, Chapter, dotted, names, read
 from literate.tangle import tangle, write
-
 
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
@@ -114,8 +113,7 @@ class Session:
                 raise result
             if result and not isinstance(result, DiffersError):
                 raise self.chapter.error(
-                    cell.code,
-                    f"this block failed, so the one on line {line} did not run",
+                    cell.code, f"this block failed, so the one on line {line} did not run"
                 )
             if at == line:
                 break
@@ -126,7 +124,7 @@ class Session:
             if (self.root / self.chapter.path.parent / path) not in self.drawn:
                 raise self.chapter.error(block, f"no block drew {path}")
         if done and not self.outputs and not any(self.results.values()):
-            ran.remember(self.chapter, True, self.root)
+            freshness.remember(self.chapter, True, self.root)
 
     def attempt(self, cell: Cell, update: bool) -> BaseException | None:
         try:
@@ -137,7 +135,7 @@ class Session:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit and a skip are no pass either
-            ran.remember(self.chapter, False, self.root)
+            freshness.remember(self.chapter, False, self.root)
             return error
         return None
 
@@ -182,7 +180,7 @@ class Session:
         pyplot: Any = sys.modules.get("matplotlib.pyplot")
         for number in pyplot.get_fignums() if pyplot else ():
             figure = pyplot.figure(number)
-            path = ran.figure_file(self.chapter, figure.get_label(), self.root)
+            path = freshness.figure_file(self.chapter, figure.get_label(), self.root)
             if not re.fullmatch(r"[\w-]+", figure.get_label()):
                 pyplot.close("all")
                 raise self.chapter.error(
@@ -238,11 +236,7 @@ class ChapterRunner(_runners.DefaultRunner):
     """Stands in for the plugin's own runner."""
 
     def runtest(
-        self,
-        test: FenceTestDefinition,
-        args: dict[str, Any],
-        *,
-        asyncio_runner: object = None,
+        self, test: FenceTestDefinition, args: dict[str, Any], *, asyncio_runner: object = None
     ) -> None:
         del args, asyncio_runner
         session(Path(test.source_path)).run_to(test.start_line, updating)
@@ -267,9 +261,7 @@ class ChapterRunner(_runners.DefaultRunner):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-outputs",
-        action="store_true",
-        help="rewrite the output blocks of the chapters",
+        "--update-outputs", action="store_true", help="rewrite the output blocks of the chapters"
     )
 
 
@@ -301,6 +293,20 @@ def pytest_collect_file(
             wrong.why = str(error)
             return [wrong]
     return collectors
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` find a block by the names that it binds and the heading above it."""
+    path = item.path
+    if path not in SESSIONS or not hasattr(item, "start_line"):
+        return
+    above = ""
+    for block in SESSIONS[path].chapter.blocks:
+        if block.kind == "heading":
+            above = heading(block)[2]
+        elif block.line == item.start_line:
+            bound = names(block.body, path, block.line, imports=False)
+            item.extra_keyword_matches.update([above, *bound])
 
 
 def pytest_sessionfinish() -> None:

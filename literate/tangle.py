@@ -21,7 +21,6 @@ from pathlib import Path
 from literate.blocks import ChapterError
 from literate.chapter import PACKAGE, ROOT, Chapter, read_all
 
-
 GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
 HEADER = re.compile(r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n")
 
@@ -112,9 +111,7 @@ def stitch(chapter: Chapter, name: str, text: str) -> str:
             continue
         if not pieces:
             raise ChapterError(
-                chapter.path,
-                block.line,
-                "this block would be empty; delete it in the chapter",
+                chapter.path, block.line, "this block would be empty; delete it in the chapter"
             )
         end = block.line - 1 + len(block.text.split("\n"))
         lines[block.line : end - 1] = GAP.join(pieces).split("\n")
@@ -124,9 +121,7 @@ def stitch(chapter: Chapter, name: str, text: str) -> str:
         raise ChapterError(module, 1, f"this edit would break the chapter: {error}") from None
     if _parse(tangle(result, name))[1] != body:
         raise ChapterError(
-            module,
-            1,
-            "this edit does not survive the way through the chapter; make it there",
+            module, 1, "this edit does not survive the way through the chapter; make it there"
         )
     return result.text
 
@@ -149,16 +144,7 @@ def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
         else:
             why = f"is older than {chapter.path.as_posix()}; run: nox -s tangle"
         diff = list(
-            unified_diff(
-                want.split("\n"),
-                have.split("\n"),
-                "chapter",
-                "file",
-                "",
-                "",
-                0,
-                "",
-            )
+            unified_diff(want.split("\n"), have.split("\n"), "chapter", "file", "", "", 0, "")
         )
         found.append(f"{name}:{line}: {why}\n" + "\n".join(diff[2:14]))
     for path in sorted((root / PACKAGE).glob("**/*.py")):
@@ -186,20 +172,12 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--check",
-        action="store_true",
-        help="write nothing; fail if chapters and package differ",
+        "--check", action="store_true", help="write nothing; fail if chapters and package differ"
     )
     what.add_argument(
-        "--stitch",
-        action="store_true",
-        help="carry edits made in the .py files into the chapters",
+        "--stitch", action="store_true", help="carry edits made in the .py files into the chapters"
     )
-    what.add_argument(
-        "--force",
-        action="store_true",
-        help="overwrite edits made in the .py files",
-    )
+    what.add_argument("--force", action="store_true", help="overwrite edits made in the .py files")
     asked = parser.parse_args(argv)
     try:
         chapters = read_all(root)

@@ -12,8 +12,9 @@ import pytest
 
 def main(argv: list[str]) -> int:
     """Two processes, one chapter or file in each at a time; shapes checked."""
-    paths = [word for word in argv if not word.startswith("-")]
-    alone = len(paths) == 1 and Path(paths[0].split("::")[0]).is_file()
+    paths = [Path(word.split("::")[0]) for word in argv]
+    found = [path for path in paths if path.exists()]
+    alone = len(found) == 1 and found[0].is_file()
     spread = ["-n", "0"] if alone else ["-n", "2", "--dist", "loadfile"]
     if not alone:
         os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -117,8 +117,28 @@ def test_a_list_may_hold_paragraphs() -> None:
         ("![图 | A](a.svg) and text\n", 1, "a figure stands alone"),
         ("[甲]: https://example.org\n", 1, "no block holds this line"),
         ("```output\n1\n```\n", 1, "output that follows no"),
-        ('```python title="apple.py"\nx = 1\n```\n', 1, "outside"),
-        ('```python title="attention_book/pear.py"\n```\n', 1, "bears its"),
+        ('```python title="apple.py"\nx = 1\n```\n', 1, "a chapter owns"),
+        (
+            '```python title="attention_book/pear.py"\n```\n',
+            1,
+            "a chapter owns that file or those in attention_book/apple/",
+        ),
+        (
+            '```python title="attention_book/apple/../x.py"\n```\n',
+            1,
+            "a chapter owns",
+        ),
+        (
+            '```python title="attention_book/apple/core.txt"\n```\n',
+            1,
+            "a chapter owns",
+        ),
+        (
+            '```python title="attention_book/apple/core.py"\nx = 1\n```\n\n'
+            '```python title="attention_book/apple.py"\ny = 1\n```\n',
+            5,
+            "a folder of that name; keep one of them",
+        ),
         (
             '```python title="attention_book/apple.py"\nx = (\n```\n',
             2,
@@ -181,3 +201,21 @@ def test_names_are_those_of_the_module() -> None:
     assert set(names(first, PATH, 1)) == {"os", "f"}
     assert set(names(second, PATH, 1)) == {"TABLE", "z"}
     assert names(first, PATH, 1, imports=False) == ["f"]
+
+
+def test_a_chapter_may_own_a_folder_of_modules() -> None:
+    blocks = [
+        ("attention_book/apple/core.py", "import math\n\nSEEDS = 5"),
+        ("attention_book/apple/skin.py", "import math\n\nSEEDS = 7"),
+        ("attention_book/apple/core.py", "def cut(n):\n    return n"),
+        ("attention_book/apple/deep/er.py", "x = 1"),
+    ]
+    text = "\n\n".join(
+        f'```python title="{title}"\n{code}\n```' for title, code in blocks
+    )
+    modules = chapter(text).modules
+    assert {name: len(found) for name, found in modules.items()} == {
+        "attention_book/apple/core.py": 2,
+        "attention_book/apple/skin.py": 1,
+        "attention_book/apple/deep/er.py": 1,
+    }

@@ -1,12 +1,11 @@
 """The check of the prose finds what it is there to find."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from literate.chapter import ROOT, Chapter
-from literate.links import dead_links, untested
+from literate import retired
+from literate.chapter import Chapter, untested
 from literate.prose import forbidden, main, problems
 
 
@@ -56,60 +55,61 @@ def test_bad_prose_is_named(zh: str, says: str) -> None:
     assert messages[0].startswith("docs/chapters/02-apple.md:1: ")
 
 
-def test_blocks_have_a_size() -> None:
-    lines = "x = 1\n" * 46
+def test_lines_have_a_width() -> None:
     wide = f"y = '{'o' * 80}'\n"
-    text = f"```python\n{lines}```\n\n```python\n{wide}```\n"
+    text = f"```python\n{wide}```\n"
     chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
-    long, broad = problems(chapter, {})
-    assert long.endswith(":1: a block of 46 lines; at most 45")
-    assert broad.endswith(":51: a line of 86 characters; at most 79")
+    (broad,) = problems(chapter, {})
+    assert broad.endswith(":2: a line of 86 characters; at most 79")
 
 
 @pytest.mark.parametrize(
-    ("link", "says"),
+    ("text", "line", "says"),
     [
-        ("[甲](nowhere.md)", "there is no docs/chapters/nowhere.md"),
-        (
-            "[甲](02-apple.md#pear)",
-            "docs/chapters/02-apple.md has only #apple",
-        ),
-        ("[甲](#pear)", "docs/chapters/02-apple.md has only #apple"),
-        ("[`甲`][attention_book.apple.Pear]", "nothing is called"),
-        ("[甲]( nowhere.md 'x')", "there is no docs/chapters/nowhere.md"),
-        (
-            "<a href='nowhere.md'>甲</a>",
-            "there is no docs/chapters/nowhere.md",
-        ),
-        ("[attention_book.apple.Pear][]", "nothing is called"),
-        ("[好](02-apple.md#apple)", ""),
-        ("[好](https://example.org)", ""),
-        ("`[好](nowhere.md)`", ""),
+        ("```python\nx = 1\nlay_out(x)\n```\n", 3, "use prepack_linears"),
+        ("用 `Recipe`。\n\nTake `Recipe`.\n", 1, "use TrainingConfig"),
+        ("## 用 `Recipe` | With `Recipe`\n", 1, "use TrainingConfig"),
+        ("随机抽样。\n\nWe sample.\n", 1, "use 采样"),
+        ("甲。\n\nThe length of the gradient.\n", 3, "use gradient norm"),
     ],
 )
-def test_a_dead_link_is_named(tmp_path: Path, link: str, says: str) -> None:
-    page = tmp_path / "docs/chapters/02-apple.md"
-    page.parent.mkdir(parents=True)
-    (tmp_path / "README.md").touch()
-    page.write_text(
-        f"# 苹果 | Apple\n\n这里要说的东西，请看：{link}。\n\nSee here.\n"
-    )
-    dead = dead_links(tmp_path)
-    if says:
-        (message,) = dead
-        assert message.startswith("docs/chapters/02-apple.md:3: ")
-        assert says in message
-    else:
-        assert dead == []
+def test_retired_names_and_words_are_refused(
+    text: str, line: int, says: str
+) -> None:
+    chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
+    found = list(retired.in_chapter(chapter))
+    assert found[0].startswith(f"docs/chapters/02-apple.md:{line}: ")
+    assert found[0].endswith(says)
 
 
-def test_every_page_is_in_the_navigation() -> None:
-    text = (ROOT / "mkdocs.yml").read_text("utf-8")
-    listed = re.findall(r"(?m)^ +- (?:.*: )?([\w/-]+\.md)$", text)
-    pages = (ROOT / "docs").glob("**/*.md")
-    assert sorted(listed) == sorted(
-        page.relative_to(ROOT / "docs").as_posix() for page in pages
-    )
+def test_other_uses_of_the_same_letters_pass() -> None:
+    text = "写作 `x.recipes`。\n\nWe `relay_outer` a Recipe.\n"
+    chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
+    assert list(retired.in_chapter(chapter)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def look(x): ...",
+        "def f(look): ...",
+        "class A:\n    look: int",
+        "class A:\n    def f(self):\n        self.look = 1",
+        "look = 1",
+        "def _look(x): ...",
+    ],
+)
+def test_retired_names_are_not_defined_again(
+    tmp_path: Path, code: str
+) -> None:
+    module = tmp_path / "attention_book/apple/core.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(code)
+    (message,) = retired.in_files(tmp_path)
+    assert message.startswith("attention_book/apple/core.py:")
+    assert "look` is a retired name; use single_query_attention" in message
+    module.write_text("def f(x):\n    look = x\n    return look")
+    assert list(retired.in_files(tmp_path)) == []
 
 
 def test_short_strings_are_checked_too() -> None:

@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from pytest_markdown_docs.plugin import extract_fence_tests
 
 from literate.chapter import CHAPTERS, ROOT, read_all
-from literate.ran import digest, fresh, remember
+from literate.freshness import digest, fresh, remember
 from tests.book import Book
 
 
@@ -86,7 +86,19 @@ def test_a_selected_block_brings_the_earlier_ones(book: Book) -> None:
     book.write("```python\nx = 1\n```\n\n```python\nassert x == 1\n```\n")
     result = book.run("-k", "line:5")
     assert result.returncode == 0
-    assert "1 passed in" in result.stdout
+    assert "1 passed, 1 deselected" in result.stdout
+
+
+@pytest.mark.parametrize(("word", "n"), [("peel", 1), ("seeds", 2)])
+def test_a_block_is_selected_by_a_name_or_its_heading(
+    book: Book, word: str, n: int
+) -> None:
+    book.write(
+        "# 苹果 | Apple\n\n```python\ndef peel(n): ...\n```\n\n"
+        "## 籽 | Seeds\n\n```python\nx = 1\n```\n\n```python\ny = 2\n```\n"
+    )
+    said = book.run("-k", word).stdout
+    assert f"{n} passed, {3 - n} deselected" in said
 
 
 def test_source_pickle_and_warnings_work_in_a_cell(book: Book) -> None:

@@ -246,3 +246,55 @@ def test_a_module_that_is_not_utf8_is_named(
     book.module.write_bytes(b"x = '\xff'\n")
     assert book.tangle(option) == 1
     assert "attention_book/apple.py:1: not UTF-8" in capsys.readouterr().err
+
+
+FOLDER = """# 苹果 | Apple
+
+```python title="attention_book/apple/core.py"
+SEEDS = 5
+```
+
+```python title="attention_book/apple/skin.py"
+from attention_book.apple.core import SEEDS
+
+
+def peel(n):
+    return n - SEEDS
+```
+
+```python title="attention_book/apple/core.py"
+def count(n):
+    return n + SEEDS
+```
+"""
+
+
+def test_a_chapter_tangles_a_folder(book: Book) -> None:
+    book.write(FOLDER)
+    assert book.tangle() == 0
+    folder = book.root / "attention_book/apple"
+    core = (folder / "core.py").read_text()
+    assert core.endswith(
+        "SEEDS = 5\n\n\ndef count(n):\n    return n + SEEDS\n"
+    )
+    assert "def peel" in (folder / "skin.py").read_text()
+    assert book.tangle("--check") == 0
+
+
+def test_edits_in_two_modules_of_a_folder_are_carried_back(book: Book) -> None:
+    book.write(FOLDER)
+    book.tangle()
+    folder = book.root / "attention_book/apple"
+    for name, old, new in (
+        ("core", "n + SEEDS", "n * SEEDS"),
+        ("skin", "n - SEEDS", "n // SEEDS"),
+    ):
+        path = folder / f"{name}.py"
+        path.write_text(path.read_text().replace(old, new))
+    assert book.tangle("--check") == 1
+    assert book.tangle() == 1  # it would lose the edits
+    assert book.tangle("--stitch") == 0
+    text = book.chapter.read_text()
+    assert "n * SEEDS" in text
+    assert "n // SEEDS" in text
+    assert book.tangle("--check") == 0

@@ -7,9 +7,10 @@ import nbclient
 import nbformat
 import pytest
 
+from literate.blocks import heading
 from literate.chapter import Chapter, read_all
-from literate.export import export
-from literate.weave import heading, join_lines, weave
+from literate.export import export, join_lines
+from literate.weave import api_page, weave
 
 
 TEXT = """# 苹果 | Apples {#apple}
@@ -49,6 +50,10 @@ Neither `f[i](x)` nor $a[i](x)$ is a link.
 import math
 
 
+__all__ = ["Core"]
+```
+
+```python title="attention_book/apple.py"
 class Core:
     seeds = math.floor(5.5)
 
@@ -118,6 +123,21 @@ def test_shared_blocks_stand_once(chapter: Chapter) -> None:
         assert "SEEDS`]" not in woven  # a constant has no place there
 
 
+def test_imports_are_folded(chapter: Chapter) -> None:
+    woven = weave(chapter, "en")
+    fold = woven.index("//// details | Imports and public names<small")
+    assert fold < woven.index("import math") < woven.index("\n////\n")
+    assert woven.index("\n////\n") < woven.index("class Core:")
+    assert "导入与公开的名字<small" in weave(chapter, "zh")
+
+
+def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
+    page = api_page(chapter, "en")
+    assert page.startswith("---\ntitle: 'Apples'\n---\n")
+    assert "::: attention_book.apple\n" in page
+    assert "# 苹果" in api_page(chapter, "zh")
+
+
 def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:
     woven = weave(chapter, "en")
     assert "![An apple.](figures/apple/core.svg)" in woven
@@ -137,14 +157,14 @@ def test_a_list_stays_one_list(chapter: Chapter) -> None:
 def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
     book = json.loads(export(chapter, "en"))
     kinds = [cell["cell_type"] for cell in book["cells"]]
-    assert kinds == ["markdown", "code", "code"]
+    assert kinds == ["markdown", "code", "code", "code"]
     prose = "".join(book["cells"][0]["source"])
     assert "# Apples" in prose
     assert "A paragraph." in prose
     assert "一段" not in prose
     assert "[chapter two](02-apple.ipynb) and `Core`." in prose
     assert "Neither `f[i](x)` nor $a[i](x)$ is a link." in prose
-    assert book["cells"][2]["outputs"][0]["text"] == ["5\n"]
+    assert book["cells"][3]["outputs"][0]["text"] == ["5\n"]
     assert "这是一段" in export(chapter, "zh")
 
 

@@ -68,4 +68,25 @@
     const last = heads.filter((head) => head.getBoundingClientRect().top < innerHeight / 3).pop();
     if (last) edition.hash = last.id;
   });
+
+  // A long docstring shows its first line; a button shows the rest. Copying takes all of it.
+  const isDoc = (line) => line.childElementCount && [...line.querySelectorAll("span")].every((s) => s.matches(".sd, [id]") || s.closest(".sd"));
+  for (const code of document.querySelectorAll(".highlight code")) {
+    let run = [];
+    const fold = () => {
+      if (run.length >= 9) {
+        const rest = Object.assign(document.createElement("span"), { className: "folded", hidden: true });
+        run[1].before(rest);
+        rest.append(...run.slice(1));
+        const button = Object.assign(document.createElement("button"), { className: "fold", textContent: "…", title: root.lang.startsWith("zh") ? "展开文档字符串" : "Show the docstring" });
+        button.setAttribute("aria-label", button.title);
+        button.setAttribute("aria-expanded", "false");
+        button.addEventListener("click", () => button.setAttribute("aria-expanded", !(rest.hidden = !rest.hidden)));
+        rest.before(button);
+      }
+      run = [];
+    };
+    for (const line of [...code.children].filter((child) => child.id.startsWith("__span"))) isDoc(line) ? run.push(line) : fold();
+    fold();
+  }
 }

@@ -6,7 +6,6 @@ from pathlib import Path
 from literate.chapter import CHAPTERS, PACKAGE, ROOT, Chapter
 from literate.tangle import write
 
-
 STAMPS = Path(".cache/ran")
 
 

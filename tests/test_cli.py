@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from attention_book.checkpoints import load_model, read_tensors
 from attention_book.cli import app, main
 from attention_book.cli.corpora import load_corpus
-from attention_book.cli.translating import read_lines
+from attention_book.cli.translate import read_lines
 from attention_book.fast_decoding import GRAMMAR
 from attention_book.training import Trainer
 from attention_book.vit import digits
@@ -27,13 +27,13 @@ from attention_book.vit import digits
 SMALL = [
     "--d-model",
     "16",
-    "--layers",
+    "--n-layers",
     "1",
-    "--heads",
+    "--n-heads",
     "2",
-    "--subwords",
+    "--vocab-size",
     "300",
-    "--tokens",
+    "--batch-tokens",
     "300",
 ]
 
@@ -217,10 +217,10 @@ def test_numbers_that_make_no_sense_are_one_line(
 ) -> None:
     out = tmp_path / "out.safetensors"
     for option, value, said in [
-        ("--steps", 0, "n_steps must be a positive whole number"),
-        ("--smoothing", 2, "smoothing must be in [0, 1)"),
-        ("--heads", 3, "n_heads must divide d_model"),
-        ("--tokens", 3, "batch_tokens must be"),
+        ("--max-steps", 0, "max_steps must be a positive whole number"),
+        ("--label-smoothing", 2, "label_smoothing must be in [0, 1)"),
+        ("--n-heads", 3, "n_heads must divide d_model"),
+        ("--batch-tokens", 3, "batch_tokens must be"),
     ]:
         options = [*SMALL, option, value]
         line = error_of("train", out, "--corpus", sentences, *options)
@@ -234,7 +234,7 @@ def test_a_run_that_diverges_keeps_its_last_good_checkpoint(
     error_of: Callable[..., str],
 ) -> None:
     out = tmp_path / "out.safetensors"
-    options = ["--corpus", sentences, *SMALL, "--rate", 1e30, "--warm-up", 1]
+    options = ["--corpus", sentences, *SMALL, "--learning-rate", 1e30, "--warmup-steps", 1]
     line = error_of("train", out, *options, "--save-every", 1)
     assert "step " in line
     step = int(line.split("step ")[1].split(":")[0])
@@ -249,7 +249,7 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     error_of: Callable[..., str],
 ) -> None:
     out = tmp_path / "out.safetensors"
-    command = ["train", out, "--corpus", sentences, *SMALL, "--steps", 6]
+    command = ["train", out, "--corpus", sentences, *SMALL, "--max-steps", 6]
     output = run(*command, "--save-every", 2)
     assert [f"step {n} " in output for n in range(1, 7)] == [False, True] * 3
     assert "tokens/s" in output
@@ -260,7 +260,7 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     line = error_of(*command[:-1], 7)
     assert "max_steps" in line
     assert "use the options it began with, or a new file" in line
-    line = error_of(*command, "--layers", 2)
+    line = error_of(*command, "--n-layers", 2)
     assert "n_layers" in line
     run("translate", "Tom chases Jerry.", "--model", out)
 
@@ -295,7 +295,7 @@ def test_an_interrupted_run_says_how_to_go_on(
 
     step = Trainer.step
     out = tmp_path / "out.safetensors"
-    command = ["train", out, "--corpus", sentences, *SMALL, "--steps", 6]
+    command = ["train", out, "--corpus", sentences, *SMALL, "--max-steps", 6]
     command += ["--save-every", 2]
     monkeypatch.setattr(Trainer, "step", interrupted)
     found = CliRunner().invoke(app, [*map(str, command)])
@@ -311,9 +311,9 @@ def test_a_killed_run_ends_as_one_that_was_not(
     whole = tmp_path / "whole"
     killed = tmp_path / "killed"
     options = ["--corpus", str(sentences), *SMALL]
-    options += ["--steps", "40", "--save-every", "5"]
+    options += ["--max-steps", "40", "--save-every", "5"]
     run("train", whole, *options)
-    command = [sys.executable, "-m", "attention_book.command_line", "train"]
+    command = [sys.executable, "-m", "attention_book.cli", "train"]
     process = subprocess.Popen(
         [*command, str(killed), *options], stdout=subprocess.DEVNULL
     )
@@ -336,12 +336,12 @@ def test_evaluate_scores_a_model_of_ones_own(
     sentences: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.safetensors"
-    options = ["--corpus", sentences, *SMALL, "--steps", 2]
+    options = ["--corpus", sentences, *SMALL, "--max-steps", 2]
     run("train", out, *options)
     output = run("evaluate", "--model", out, "--corpus", sentences, "--n", 3)
     assert "unseen sentences" in output
     assert "BLEU" in output
-    assert load_model(out)[0].config.n_layers == 1
+    assert load_model(out).model.config.n_layers == 1
 
 
 @pytest.fixture(scope="module")
@@ -409,7 +409,7 @@ def test_train_checks_the_device_and_says_what_it_chose(
     sentences: Path, tmp_path: Path, error_of: Callable[..., str]
 ) -> None:
     out = tmp_path / "out"
-    options = ["--corpus", sentences, *SMALL, "--steps", 2]
+    options = ["--corpus", sentences, *SMALL, "--max-steps", 2]
     assert "wanted cuda" in error_of("train", out, "--device", "cuda")
     assert not out.exists()
     said = run("train", out, *options)
@@ -440,7 +440,7 @@ def test_a_compiled_run_learns_the_same(
     monkeypatch.setattr(torch, "compile", quickly)  # without machine code
     paths = (tmp_path / "eager", tmp_path / "compiled")
     options = [*SMALL]
-    options += ["--corpus", str(sentences), "--steps", "3"]
+    options += ["--corpus", str(sentences), "--max-steps", "3"]
     run("train", paths[0], *options)
     run("train", paths[1], *options, "--compile")
     assert asked == [{"fullgraph": True, "dynamic": True}]
@@ -468,7 +468,7 @@ def test_help_and_wrong_usage() -> None:
         found = CliRunner().invoke(app, ["translate", "a", *wrong])
         assert found.exit_code == 2
     assert run("translate", "Tom chases Jerry.", "--beam", 100)
-    found = CliRunner().invoke(app, ["train", "a", "--subwords", "258"])
+    found = CliRunner().invoke(app, ["train", "a", "--vocab-size", "258"])
     assert found.exit_code == 2
     found = CliRunner().invoke(app, ["translate", "a", "--file", "b"])
     assert found.exit_code == 2
