@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (29bb2ee93b26). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (b340efb0091e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import hashlib
 import json
@@ -200,7 +200,7 @@ def save_full(
 
 
 def local_shard(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return what this process keeps of a whole tensor: a shard, if like is."""
+    """Return what this process keeps of a tensor: a shard, if like is."""
     from torch.distributed.tensor import DTensor, distribute_tensor
 
     if not isinstance(like, DTensor):
