@@ -48,7 +48,7 @@ from benchmarks.sidebyside import (
     report,
     side_by_side,
 )
-from benchmarks.training import BASE, LONGEST, book, marian
+from benchmarks.training import BASE, MAX_LENGTH, book, marian
 from benchmarks.training import make_batch as padded
 
 
@@ -235,7 +235,7 @@ def beside(device: str) -> dict[str, float]:
         )
         there: Any = inference_copy(model, compute)
         if name == "ours":
-            lengths = torch.full((rows,), LONGEST)
+            lengths = torch.full((rows,), MAX_LENGTH)
             how: Any = partial(
                 fast_generate, IncrementalDecoder(there, compute)
             )
