@@ -1,7 +1,7 @@
-# Made from docs/chapters/11-corpus.md (0a7477356175). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (d350fde2083d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Iterable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from attention_book.corpus.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
 
@@ -25,7 +25,6 @@ def detokenize(text: str) -> str:
     return re.sub(rf"(?<={_HAN})\s+(?={_HAN})", "", text)
 
 
-@runtime_checkable
 class Tokenizer(Protocol):
     """Turns texts into token ids and back."""
 

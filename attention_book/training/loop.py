@@ -1,6 +1,6 @@
-# Made from docs/chapters/12-training.md (c6f5bc5ca8c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (8246ebf4bbe1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float
@@ -25,7 +25,6 @@ from attention_book.training.schedule import learning_rate_at
 __all__ = ["Batches", "Trainer", "validation_loss"]
 
 
-@runtime_checkable
 class Batches(Protocol):
     """Numbered batches, each with n_targets; an epoch has len of them."""
 

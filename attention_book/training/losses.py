@@ -1,6 +1,6 @@
-# Made from docs/chapters/12-training.md (dd572a83918f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (fb7192b03fd3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -58,7 +58,6 @@ def translation_loss(
     return cross_entropy(x, weight, target.unpad(labels), label_smoothing)
 
 
-@runtime_checkable
 class LossFunction(Protocol):
     """Takes a model, a batch, the label smoothing; returns a mean loss."""
 
