@@ -1,19 +1,37 @@
-# Made from docs/chapters/38-runtime.md (c95c3afa5200). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/38-runtime.md (b1c83ee5b85c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
+__all__ = [
+    "BACKENDS",
+    "DTYPES",
+    "ON_CPU",
+    "ComputeConfig",
+    "Kernel",
+    "Precision",
+    "compute_context",
+    "get_compute_config",
+    "get_device",
+    "get_kernel",
+    "get_precision",
+    "inference_copy",
+    "seeded",
+    "selected_kernel",
+]
+
+
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Kernel = Literal["auto", "flash", "efficient", "cudnn", "math"]
-CPU = torch.device("cpu")
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_CPU = torch.device("cpu")
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}  # of autocast
 BACKENDS = {
     "flash": SDPBackend.FLASH_ATTENTION,
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
@@ -24,45 +42,49 @@ BACKENDS = {
 
 @dataclass(frozen=True)
 class ComputeConfig:
-    """What computes, how exactly, and which kernel attends; made by choose.
+    """Device, precision and attention kernel, as get_compute_config chose.
 
     Attributes:
         device: Where the tensors lie.
-        precision: fp32; tf32, whose products see 10 bits after the point;
+        precision: fp32; tf32, whose products round to 10 bits of fraction;
             bf16 or fp16 for what autocast deems safe.
-        kernel: What attends, or auto: the first that can, in PyTorch's order.
-        why: The reason for each of the three.
+        kernel: Of attention; auto: the first that can, in PyTorch's order.
+        reasons: Why this device, this precision, this kernel.
     """
 
-    device: torch.device = CPU
+    device: torch.device = _CPU
     precision: Precision = "fp32"
     kernel: Kernel = "auto"
-    why: tuple[str, ...] = ("asked for", "asked for", "asked for")
+    reasons: tuple[str, str, str] = ("asked for", "asked for", "asked for")
 
     def __str__(self) -> str:
-        names = {"device": self.device, "precision": self.precision}
-        parts = (names | {"kernel": self.kernel}).items()
-        rows = zip(parts, self.why, strict=True)
-        return "\n".join(f"{k} {v}: {why}" for (k, v), why in rows)
+        of_device, of_precision, of_kernel = self.reasons
+        return (
+            f"device {self.device}: {of_device}\n"
+            f"precision {self.precision}: {of_precision}\n"
+            f"kernel {self.kernel}: {of_kernel}"
+        )
 
     @property
     def dtype(self) -> torch.dtype:
-        """What matrices are multiplied in."""
+        """The dtype that matrices are multiplied in."""
         return DTYPES.get(self.precision, torch.float32)
 
     def autocast(self) -> torch.autocast:
-        """Compute in half precision what can bear it, if that is asked."""
-        half = DTYPES.get(self.precision)
-        return torch.autocast(self.device.type, half, enabled=half is not None)
+        """Autocast to bf16 or fp16; with fp32 and tf32, do nothing."""
+        dtype = DTYPES.get(self.precision)
+        return torch.autocast(
+            self.device.type, dtype, enabled=dtype is not None
+        )
 
     def scaler(self) -> torch.amp.GradScaler:
         """Scale losses for fp16, whose range is small; else do nothing."""
-        small = self.precision == "fp16"
-        return torch.amp.GradScaler(self.device.type, enabled=small)
+        is_fp16 = self.precision == "fp16"
+        return torch.amp.GradScaler(self.device.type, enabled=is_fp16)
 
     @property
     def uses_cuda_graphs(self) -> bool:
-        """Whether steps are graph_decoder and replayed: launching is the cost."""
+        """Whether steps are captured and replayed, as launches cost most."""
         return self.device.type == "cuda"
 
 
@@ -70,42 +92,40 @@ ON_CPU = ComputeConfig()
 
 
 @contextlib.contextmanager
-def compute_context(compute: ComputeConfig) -> Iterator[None]:
-    """Multiply fp32 as the compute says, and attend with its kernel."""
-    before = torch.get_float32_matmul_precision()
-    with contextlib.ExitStack() as stack:
-        stack.callback(torch.set_float32_matmul_precision, before)
-        tf32 = compute.precision == "tf32"
-        torch.set_float32_matmul_precision("high" if tf32 else "highest")
-        if compute.kernel != "auto":
-            stack.enter_context(sdpa_kernel(BACKENDS[compute.kernel]))
-        yield
-
-
-def generators(device: torch.device) -> list[torch.Generator]:
-    """Return where chance comes from: on the CPU, and on the device."""
-    found = [torch.default_generator]
-    if device.type == "cuda":
-        here = torch.cuda.current_device()
-        number = here if device.index is None else device.index
-        found.append(torch.cuda.default_generators[number])
-    if device.type == "mps":
-        found.append(torch.mps._get_default_mps_generator())
-    return found
-
-
-@contextlib.contextmanager
-def seeded(compute: ComputeConfig, seed: int) -> Iterator[None]:
-    """Draw random numbers from this seed; afterwards go on as before."""
-    sources = generators(compute.device)
-    states = [source.get_state() for source in sources]
-    for source in sources:
-        source.manual_seed(seed)
+def _matmul_precision(precision: str) -> Iterator[None]:
+    """Set the precision of fp32 products; on leaving, restore it."""
+    mkldnn = getattr(torch.backends.mkldnn, "matmul", None)
+    backends: list[Any] = [
+        backend
+        for backend in (torch.backends.cuda.matmul, mkldnn)
+        if hasattr(backend, "fp32_precision")
+    ]
+    before = [backend.fp32_precision for backend in backends]
+    try:
+        legacy = torch.get_float32_matmul_precision()
+    except RuntimeError:  # fp32_precision was set
+        legacy = None
+    torch.set_float32_matmul_precision(precision)
     try:
         yield
     finally:
-        for source, state in zip(sources, states, strict=True):
-            source.set_state(state)
+        if legacy is not None:
+            torch.set_float32_matmul_precision(legacy)
+        for backend, old in zip(backends, before, strict=True):
+            backend.fp32_precision = old
+
+
+@contextlib.contextmanager
+def compute_context(compute: ComputeConfig) -> Iterator[None]:
+    """Multiply fp32 as the config says, and attend with its kernel."""
+    with contextlib.ExitStack() as stack:
+        is_tf32 = compute.precision == "tf32"
+        stack.enter_context(
+            _matmul_precision("high" if is_tf32 else "highest")
+        )
+        if compute.kernel != "auto":
+            stack.enter_context(sdpa_kernel(BACKENDS[compute.kernel]))
+        yield
 
 
 def get_compute_config(
@@ -113,7 +133,7 @@ def get_compute_config(
     precision: Literal["auto", Precision] = "auto",
     kernel: Kernel = "auto",
 ) -> ComputeConfig:
-    """Decide what computes; what is auto is decided by what is there.
+    """Choose device, precision and kernel; auto goes by what is there.
 
     Args:
         device: auto, cpu, mps, cuda or cuda:N.
@@ -123,40 +143,42 @@ def get_compute_config(
     Raises:
         ValueError: What is asked for is not known, or not there.
     """
-    precisions = ("auto", *get_args(Precision))
     for name, got, known in (
-        ("precision", precision, precisions),
+        ("precision", precision, ("auto", *get_args(Precision))),
         ("kernel", kernel, get_args(Kernel)),
     ):
         if got not in known:
             raise ValueError(f"{name} must be {', '.join(known)}, got {got!r}")
-    found, why_device = get_device(str(device))
-    exactness, why_precision = get_precision(precision, found)
-    attending, why_kernel = get_kernel(kernel, found, exactness)
-    why = why_device, why_precision, why_kernel
-    return ComputeConfig(found, exactness, attending, why)
+    found_device, of_device = get_device(str(device))
+    found_precision, of_precision = get_precision(precision, found_device)
+    found_kernel, of_kernel = get_kernel(kernel, found_device, found_precision)
+    return ComputeConfig(
+        found_device,
+        found_precision,
+        found_kernel,
+        (of_device, of_precision, of_kernel),
+    )
 
 
 def get_device(wanted: str) -> tuple[torch.device, str]:
     """Return the device and why; ValueError if it is not there."""
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     n_mps = int(torch.backends.mps.is_available())
-    there = {"cuda": n_gpus, "mps": n_mps, "cpu": 1}
-    found = [kind for kind, n in there.items() if n]
+    counts = {"cuda": n_gpus, "mps": n_mps, "cpu": 1}
+    found = [kind for kind, n in counts.items() if n]
     if wanted == "auto":
         why = f"of cuda, mps, cpu the first that is here ({', '.join(found)})"
         return torch.device(found[0]), why
     try:
         device = torch.device(wanted)
-        n = there[device.type]
+        n = counts[device.type]
     except (KeyError, RuntimeError):
         known = "auto, cpu, mps, cuda or cuda:N"
         raise ValueError(f"device must be {known}, got {wanted!r}") from None
     if (device.index or 0) >= n:
-        numbers = f"{n_gpus} of cuda, {n_mps} of mps"
         raise ValueError(
             f"device: wanted {wanted}, but torch {torch.__version__} finds "
-            f"{numbers} here; cpu is there always"
+            f"{n_gpus} of cuda, {n_mps} of mps here; cpu is there always"
         )
     return device, "asked for"
 
@@ -189,18 +211,18 @@ def get_kernel(
     wanted: Kernel, device: torch.device, precision: Precision
 ) -> tuple[Kernel, str]:
     """Return the kernel and why; ValueError if the device lacks it."""
-    can: dict[str, tuple[str, ...]] = {
+    kernels_of: dict[str, tuple[str, ...]] = {
         "cpu": ("flash", "math"),
         "mps": ("math",),
         "cuda": ("efficient", "math"),
     }
-    kernels = can[device.type]
+    kernels = kernels_of[device.type]
     if device.type == "cuda" and precision in DTYPES:
         major, _ = torch.cuda.get_device_capability(device)
         kernels = ("flash", "cudnn", *kernels) if major >= 8 else kernels
     if wanted == "auto":
-        first = ", ".join(kernels)
-        return "auto", f"PyTorch takes what can do the call, of {first}"
+        names = ", ".join(kernels)
+        return "auto", f"PyTorch takes what can do the call, of {names}"
     if wanted not in kernels:
         raise ValueError(
             f"kernel: {device.type} in {precision} has {', '.join(kernels)}, "
@@ -209,7 +231,7 @@ def get_kernel(
     return wanted, "asked for"
 
 
-def kernel_of(
+def selected_kernel(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -217,19 +239,52 @@ def kernel_of(
     *,
     is_causal: bool = False,
 ) -> str:
-    """Return which kernel PyTorch takes for this call."""
-    pick: Callable[..., int] = torch._fused_sdp_choice
-    number = pick(query, key, value, mask, 0.0, is_causal)
-    names = {int(b.value): name for name, b in BACKENDS.items()}
+    """Return the kernel that PyTorch selects for this call."""
+    select: Callable[..., int] = torch._fused_sdp_choice
+    number = select(query, key, value, mask, 0.0, is_causal)
+    names = {int(backend.value): name for name, backend in BACKENDS.items()}
     return names.get(number, "another")
 
 
-Model = TypeVar("Model", bound=nn.Module)
+def _generators(device: torch.device) -> list[torch.Generator]:
+    """Return the default random generators of the CPU and of the device."""
+    found = [torch.default_generator]
+    if device.type == "cuda":
+        current = torch.cuda.current_device()
+        index = current if device.index is None else device.index
+        found.append(torch.cuda.default_generators[index])
+    if device.type == "mps":
+        found.append(torch.mps._get_default_mps_generator())
+    return found
+
+
+@contextlib.contextmanager
+def seeded(compute: ComputeConfig, seed: int) -> Iterator[None]:
+    """Draw random numbers from this seed; on leaving, restore the state."""
+    generators = _generators(compute.device)
+    states = [generator.get_state() for generator in generators]
+    for generator in generators:
+        generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+
+
+_Model = TypeVar("_Model", bound=nn.Module)
 
 
 def inference_copy(
-    model: Model, compute: ComputeConfig | None = None
-) -> Model:
-    """Return a copy for use, where and as exactly as the compute says."""
-    there = copy.deepcopy(model).eval().requires_grad_(False)
-    return there.to(compute.device, compute.dtype) if compute else there
+    model: _Model, compute: ComputeConfig | None = None
+) -> _Model:
+    """Return a copy in eval mode and without gradients.
+
+    Args:
+        model: Is copied, and stays as it is.
+        compute: Device and dtype of the copy; None for those of the model.
+    """
+    duplicate = copy.deepcopy(model).eval().requires_grad_(False)
+    if compute is None:
+        return duplicate
+    return duplicate.to(compute.device, compute.dtype)

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.gpu.timing import wait
+from attention_book.gpu.timing import synchronize
 from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.vit import ViT
 from benchmarks.sidebyside import (
@@ -141,7 +141,7 @@ def compare(
         name: partial(forward, model.eval(), images, compute)
         for name, model in models.items()
     }
-    finish = partial(wait, compute)
+    finish = partial(synchronize, compute)
     found = {"forward": side_by_side(runs, rounds, finish)}
     steps = {
         name: make_step(model.train(), images, compute)
@@ -169,7 +169,7 @@ def halves(
         )
         runs[0][precision] = partial(forward, model, images, compute)
         runs[1][precision] = make_step(model, images, compute)
-    finish = partial(wait, compute)
+    finish = partial(synchronize, compute)
     return {what: side_by_side(r, rounds, finish) for what, r in found.items()}
 
 

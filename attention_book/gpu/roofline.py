@@ -1,7 +1,16 @@
-# Made from docs/chapters/20-gpu.md (0f2b653329fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (484f1952a531). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 from attention_book.transformer import TransformerConfig
+
+
+__all__ = [
+    "Cost",
+    "Roofline",
+    "attention_cost",
+    "linear_cost",
+    "transformer_flops",
+]
 
 
 class Cost(NamedTuple):
@@ -12,12 +21,12 @@ class Cost(NamedTuple):
 
     @property
     def intensity(self) -> float:
-        """How many operations there are for each byte."""
+        """Arithmetic intensity: operations for each byte."""
         return self.flops / self.n_bytes
 
 
 class Roofline(NamedTuple):
-    """What a machine can do at best.
+    """What a device can do at best.
 
     Source: Williams et al. (2009), figure 1.
     """
@@ -27,30 +36,39 @@ class Roofline(NamedTuple):
 
     @property
     def ridge(self) -> float:
-        """The intensity from which on compute_context is the limit."""
+        """The intensity of the ridge point: above it, arithmetic decides."""
         return self.flops / self.n_bytes
 
-    def seconds(self, work: Cost) -> float:
-        """How long the work takes at least."""
-        return max(work.flops / self.flops, work.n_bytes / self.n_bytes)
+    def min_time(self, cost: Cost) -> float:
+        """Seconds that an operation takes at least: max(F / P, M / B)."""
+        return max(cost.flops / self.flops, cost.n_bytes / self.n_bytes)
 
 
-def linear_cost(rows: int, n_in: int, n_out: int, size: int = 4) -> Cost:
-    """Cost of a linear layer for that many rows; size is bytes a number."""
-    numbers = rows * n_in + n_in * n_out + rows * n_out
-    return Cost(2 * rows * n_in * n_out, size * numbers)
+def linear_cost(
+    n_rows: int, in_features: int, out_features: int, element_size: int = 4
+) -> Cost:
+    """Cost of a linear layer; element_size is bytes a number."""
+    n_weights = in_features * out_features
+    n_numbers = n_rows * (in_features + out_features) + n_weights
+    return Cost(2 * n_rows * n_weights, element_size * n_numbers)
 
 
 def attention_cost(
-    heads: int, words: int, d_k: int, size: int = 4, *, fused: bool = True
+    n_heads: int,
+    n_tokens: int,
+    d_k: int,
+    element_size: int = 4,
+    *,
+    fused: bool = True,
 ) -> Cost:
-    """Cost of attention of a sentence to itself, softmax aside.
+    """Cost of self-attention of a sequence, softmax aside.
 
     Fused, each number is carried once, the least possible; without fusion
     the scores are written and read, and the weights as well.
     """
-    numbers = heads * words * (4 * d_k + (0 if fused else 4 * words))
-    return Cost(4 * heads * words**2 * d_k, size * numbers)
+    n_scores = 0 if fused else 4 * n_tokens**2
+    n_numbers = n_heads * (4 * n_tokens * d_k + n_scores)
+    return Cost(4 * n_heads * n_tokens**2 * d_k, element_size * n_numbers)
 
 
 def transformer_flops(
@@ -62,13 +80,17 @@ def transformer_flops(
     product has two in the backward pass. Causal attention counts in full.
     """
     d = config.d_model
-    d_ff = config.d_ff
-    think = (3 if config.feed_forward == "swiglu" else 2) * d * d_ff
-    read = source_length * (4 * d * d + think) + 2 * source_length**2 * d
-    look = target_length * 2 * d * d + source_length * 2 * d * d
-    look += 2 * target_length * source_length * d
-    written = (
-        target_length * (4 * d * d + think) + 2 * target_length**2 * d + look
-    )
+    n_matrices = 3 if config.feed_forward == "swiglu" else 2
+    feed_forward = n_matrices * d * config.d_ff
+    query_and_out = 2 * d * d
+    key_and_value = 2 * d * d
+    if config.n_kv_heads:
+        key_and_value = key_and_value * config.n_kv_heads // config.n_heads
+    a_token = query_and_out + key_and_value + feed_forward
+    encoder_layer = source_length * (a_token + 2 * source_length * d)
+    self_attention = target_length * (a_token + 2 * target_length * d)
+    cross_attention = target_length * (query_and_out + 2 * source_length * d)
+    cross_attention += source_length * key_and_value
+    decoder_layer = self_attention + cross_attention
     logits = target_length * d * config.target_vocab_size
-    return 2 * (config.n_layers * (read + written) + logits)
+    return 2 * (config.n_layers * (encoder_layer + decoder_layer) + logits)

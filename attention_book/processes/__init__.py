@@ -1,25 +1,33 @@
-# Made from docs/chapters/39-processes.md (c617846d0c74). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (4da0ee82a3a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.processes.errors import USER_ERRORS, is_peer_failure
 from attention_book.processes.failures import (
     ErrorReporter,
-    joined,
-    listening,
+    process_group,
+    sigterm_handler,
 )
 from attention_book.processes.rendezvous import (
     DIST_BACKENDS,
+    RANK_VARS,
+    RENDEZVOUS_VARS,
+    TIMEOUT,
     RankInfo,
-    get_rank_info,
     device_of_rank,
+    get_rank_info,
 )
 from attention_book.processes.resume import (
+    broadcast_bool,
     check_agreement,
-    resume,
-    keep,
     exists_on_all_ranks,
+    resume,
+    save,
 )
 from attention_book.processes.shards import (
+    load_full,
     load_shards,
+    local_shard,
+    named_tensors,
     newest_shards,
+    save_full,
     save_shards,
     steps_saved,
 )
@@ -27,19 +35,28 @@ from attention_book.processes.shards import (
 
 __all__ = [
     "DIST_BACKENDS",
+    "RANK_VARS",
+    "RENDEZVOUS_VARS",
+    "TIMEOUT",
     "USER_ERRORS",
-    "RankInfo",
     "ErrorReporter",
+    "RankInfo",
+    "broadcast_bool",
     "check_agreement",
-    "get_rank_info",
-    "resume",
-    "joined",
-    "keep",
-    "listening",
-    "load_shards",
-    "newest_shards",
     "device_of_rank",
-    "save_shards",
     "exists_on_all_ranks",
+    "get_rank_info",
+    "is_peer_failure",
+    "load_full",
+    "load_shards",
+    "local_shard",
+    "named_tensors",
+    "newest_shards",
+    "process_group",
+    "resume",
+    "save",
+    "save_full",
+    "save_shards",
+    "sigterm_handler",
     "steps_saved",
 ]

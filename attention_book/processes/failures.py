@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (7a20fc372e99). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (5d310e8e15d6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import os
 import signal
 import threading
@@ -14,125 +14,138 @@ from torch.distributed.rendezvous import rendezvous
 from attention_book.processes.errors import USER_ERRORS, is_peer_failure
 from attention_book.processes.rendezvous import (
     TIMEOUT,
+    _init_process_group,
     device_of_rank,
     get_rank_info,
-    start,
 )
 from attention_book.processes.shards import steps_saved
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 
 
+__all__ = ["ErrorReporter", "process_group", "sigterm_handler"]
+
+
 class ErrorReporter:
-    """Lets one process of many say what all have to say.
+    """Lets one process of many report what all come upon.
 
     Args:
-        store: What all processes write to and read from.
-        say: Is called with the text.
+        store: The key–value store that all processes share.
+        print_error: Is called with the text.
     """
 
-    def __init__(self, store: Any, say: Callable[[str], object]) -> None:
+    def __init__(
+        self, store: Any, print_error: Callable[[str], object]
+    ) -> None:
         self.store = store
-        self.say = say
+        self.print_error = print_error
         self.lock = threading.Lock()
 
-    def first(self, key: str) -> bool:
+    def report(self, text: str) -> None:
+        """Report an error, unless another process has reported the same."""
+        with self.lock:
+            is_new = self._is_first(f"said {text}")
+            self._is_first("ended")
+            if is_new:
+                self.print_error(text)
+
+    def report_lost_peer(self, text: str) -> None:
+        """Report that the run is over, unless a process has said why."""
+        with self.lock:
+            if self._is_first("ended"):
+                self.print_error(text)
+
+    def silence(self) -> None:
+        """Have no process report that the run is over: its user knows."""
+        self._is_first("ended")
+
+    def _is_first(self, key: str) -> bool:
         """Whether no process has asked this before."""
         try:
             return bool(self.store.add(key, 1) == 1)
         except RuntimeError:  # nobody is left to ask
             return True
 
-    def complain(self, text: str) -> None:
-        """Say what is wrong, unless another process has said just this."""
-        with self.lock:
-            new = self.first(f"said {text}")
-            self.first("ended")
-            if new:
-                self.say(text)
-
-    def mourn(self, text: str) -> None:
-        """Say that all is over, unless a process has said why."""
-        with self.lock:
-            if self.first("ended"):
-                self.say(text)
-
 
 @contextmanager
-def listening(end: Callable[[], None]) -> Iterator[None]:
-    """Within it, the signal to stop is heard even while waiting for others.
+def sigterm_handler(on_sigterm: Callable[[], None]) -> Iterator[None]:
+    """Within it, SIGTERM ends the process even while it waits for others.
 
-    Python looks at signals between two of its own steps, and a process that
-    waits for another takes none: so a thread of its own does the listening.
+    Python handles signals between two of its own steps, and a process that
+    waits in a library takes none. But set_wakeup_fd has the number of the
+    signal written into a pipe at once, where a thread reads it.
+
+    Args:
+        on_sigterm: Is called before the process exits with 128 + SIGTERM.
     """
-    hear, tell = os.pipe()
-    os.set_blocking(tell, False)
-    old = signal.signal(signal.SIGTERM, lambda *_: None)
-    old_tell = signal.set_wakeup_fd(tell)
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(write_fd, False)
+    old_handler = signal.signal(signal.SIGTERM, lambda *_: None)
+    old_wakeup_fd = signal.set_wakeup_fd(write_fd)
 
-    def listen() -> None:
-        while heard := os.read(hear, 1):
-            if heard[0] == signal.SIGTERM:
-                end()
+    def wait_for_signals() -> None:
+        while number := os.read(read_fd, 1):
+            if number[0] == signal.SIGTERM:
+                on_sigterm()
                 os._exit(128 + signal.SIGTERM)
-        os.close(hear)
+        os.close(read_fd)
 
-    threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=wait_for_signals, daemon=True).start()
     try:
         yield
     finally:
-        signal.set_wakeup_fd(old_tell)
-        signal.signal(signal.SIGTERM, old)
-        os.close(tell)  # and the thread ends
+        signal.set_wakeup_fd(old_wakeup_fd)
+        signal.signal(signal.SIGTERM, old_handler)
+        os.close(write_fd)  # and the thread ends
 
 
-def mourn(voice: ErrorReporter, out: Path) -> None:
-    """Say, if nobody has, that the run is over and how to go on."""
-    voice.mourn(
+def _report_lost_peer(reporter: ErrorReporter, out: Path) -> None:
+    """Report that the run is over, and how to resume it."""
+    reporter.report_lost_peer(
         f"{out}: another process of this run ended, or all were told to; "
         f"the same command goes on from step {steps_saved(out)}"
     )
 
 
 @contextmanager
-def joined(
+def process_group(
     out: Path,
     device: str = "auto",
     *,
     sharded: bool = False,
-    say: Callable[[str], object],
+    report: Callable[[str], object],
 ) -> Iterator[tuple[ParallelStrategy, str]]:
-    """Join the processes that torchrun has started; give strategy and device.
+    """Join the processes of torchrun; give strategy and device.
 
-    Started otherwise, the process is alone. An error ends the process, having
-    been said once: by itself, or by another that came upon the same.
+    Started otherwise, the process is alone. An error of USER_ERRORS ends the
+    process, once this or another process has reported it.
 
     Args:
         out: Where checkpoints are.
         device: auto, cpu or cuda.
-        sharded: Whether each process keeps only a part of the model.
-        say: What to say an error with.
+        sharded: Whether each process keeps a shard of the model only (FSDP).
+        report: Is called with the text of an error.
     """
-    seat = get_rank_info(os.environ)
-    if seat is None:
+    info = get_rank_info(os.environ)
+    if info is None:
         if sharded:
             raise ValueError("sharded: wanted torchrun, got one process")
         yield SINGLE_PROCESS, device
         return
     store, *_ = next(rendezvous("env://", timeout=TIMEOUT))
-    voice = ErrorReporter(store, say)
-    with listening(partial(mourn, voice, out)):
+    reporter = ErrorReporter(store, report)
+    with sigterm_handler(partial(_report_lost_peer, reporter, out)):
         try:
-            own = device_of_rank(device, seat.local_rank, seat.local_size)
-            yield start(own, seat, store, sharded), str(own)
+            own = device_of_rank(device, info.local_rank, info.local_size)
+            yield _init_process_group(own, info, store, sharded), str(own)
         except USER_ERRORS as error:
-            voice.complain(str(error))
+            reporter.report(str(error))
             raise SystemExit(1) from None
         except KeyboardInterrupt:
-            voice.first("ended")
+            reporter.silence()
             raise
         except RuntimeError as error:
             if not is_peer_failure(error):
                 raise
-            mourn(voice, out)
+            _report_lost_peer(reporter, out)
             raise SystemExit(1) from None
     dist.destroy_process_group()

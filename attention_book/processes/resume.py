@@ -1,18 +1,25 @@
-# Made from docs/chapters/39-processes.md (f8325b8fe947). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (b03be3bd9387). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from attention_book.checkpoints.progress import fingerprint
+from attention_book.checkpoints.progress import (
+    fingerprint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.processes.shards import (
+    _shards_folder,
+    load_full,
     load_shards,
-    load_whole,
     newest_shards,
+    save_full,
     save_shards,
-    save_whole,
     steps_saved,
 )
 from attention_book.scale_out import FullyShardedDataParallel
@@ -20,37 +27,59 @@ from attention_book.training.loop import Trainer
 from attention_book.training.parallel import ParallelStrategy
 
 
+__all__ = [
+    "broadcast_bool",
+    "check_agreement",
+    "exists_on_all_ranks",
+    "resume",
+    "save",
+]
+
+
 def resume(out: Path, trainer: Trainer) -> None:
-    """Bring a trainer to the last checkpoint, whole or in parts."""
+    """Restore a trainer from the latest checkpoint, full or sharded.
+
+    Raises:
+        ValueError: It is altered, or of another model, config or corpus.
+    """
     steps, folder = newest_shards(out) or (0, None)
     if folder and steps == steps_saved(out):
         load_shards(folder, trainer)
+    elif isinstance(trainer.strategy, FullyShardedDataParallel):
+        load_full(out, trainer)
     else:
-        load_whole(out, trainer)
+        load_checkpoint(out, trainer)
 
 
-def keep(
-    out: Path, trainer: Trainer, source: Tokenizer, target: Tokenizer
+def save(
+    out: Path, trainer: Trainer, tokenizers: Sequence[Tokenizer] = ()
 ) -> None:
-    """Write a checkpoint: in parts while it is under way, if so trained."""
+    """Write a checkpoint; all processes call it, and all wait for it.
+
+    Raises:
+        OSError: It can't be written; an old one is left as it was.
+    """
     done = len(trainer.losses)
-    strategy = trainer.strategy
-    if not isinstance(strategy, FullyShardedDataParallel) or done in (
-        0,
-        trainer.config.max_steps,
-    ):
-        save_whole(out, trainer, source, target)
-    elif not broadcast_bool(trainer, steps_saved(out) == done):
-        save_shards(out, trainer)
+    is_first = trainer.strategy.rank == 0
+    is_sharded = isinstance(trainer.strategy, FullyShardedDataParallel)
+    if is_sharded and 0 < done < trainer.config.max_steps:
+        if not broadcast_bool(trainer, steps_saved(out) == done):
+            save_shards(out, trainer)
+    else:
+        if is_sharded:
+            save_full(out, trainer, tokenizers)
+        elif is_first:
+            save_checkpoint(out, trainer, tokenizers)
+        if is_first:
+            shutil.rmtree(_shards_folder(out), ignore_errors=True)
     broadcast_bool(trainer, True)  # waits until the first process has written
 
 
-def broadcast_bool(trainer: Trainer, so: bool) -> bool:
-    """What the first process says."""
-    device = trainer.device
-    first = trainer.strategy.rank == 0
-    said = torch.tensor(float(so and first), device=device)
-    return bool(trainer.strategy.reduce(said) > 0)
+def broadcast_bool(trainer: Trainer, value: bool) -> bool:
+    """Return the value of the first process."""
+    is_first = trainer.strategy.rank == 0
+    own = torch.tensor(float(value and is_first), device=trainer.device)
+    return bool(trainer.strategy.reduce(own) > 0)
 
 
 def exists_on_all_ranks(
@@ -60,8 +89,8 @@ def exists_on_all_ranks(
     n = int(strategy.reduce(torch.tensor(float(out.exists()), device=device)))
     if 0 < n < strategy.size:
         raise ValueError(
-            f"{out}: only {n} of {strategy.size} processes see this file; wanted "
-            "a folder that all can read"
+            f"{out}: only {n} of {strategy.size} processes see this file; "
+            "wanted a folder that all can read"
         )
     return n > 0
 

@@ -1,8 +1,10 @@
-# Made from docs/chapters/39-processes.md (757c26ee5edc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (b340efb0091e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import copy
 import hashlib
 import json
 import shutil
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +18,32 @@ from attention_book.checkpoints.files import (
     read_tensors,
     write_tensors,
 )
-from attention_book.checkpoints.models import save_model
 from attention_book.checkpoints.progress import (
     check_fingerprint,
     fingerprint,
     load_checkpoint,
+    save_checkpoint,
 )
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.processes.errors import is_peer_failure
-from attention_book.scale_out import FullyShardedDataParallel
 from attention_book.training.loop import Trainer
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 
 
-def tensors_of(trainer: Trainer) -> Tensors:
-    """All that moves in training, by name; to fill these fills the trainer."""
+__all__ = [
+    "load_full",
+    "load_shards",
+    "local_shard",
+    "named_tensors",
+    "newest_shards",
+    "save_full",
+    "save_shards",
+    "steps_saved",
+]
+
+
+def named_tensors(trainer: Trainer) -> Tensors:
+    """Parameters and optimizer state by name; to fill these is to restore."""
     found = {}
     for name, parameter in trainer.model.named_parameters():
         found[f"model.{name}"] = parameter.detach()
@@ -44,40 +57,40 @@ def tensors_of(trainer: Trainer) -> Tensors:
     return found
 
 
-def shards_of(out: Path) -> Path:
-    """Return the folder beside OUT where the parts are kept."""
+def _shards_folder(out: Path) -> Path:
+    """Return the folder beside OUT where the shards are kept."""
     return Path(f"{out}.shards")
 
 
 def newest_shards(out: Path) -> tuple[int, Path] | None:
-    """Return the last step whose parts are complete, and their folder."""
+    """Return the last step whose shards are complete, and their folder."""
     found = [
         (int(folder.name.removeprefix("step-")), folder)
-        for folder in shards_of(out).glob("step-*")
+        for folder in _shards_folder(out).glob("step-*")
         if folder.name.removeprefix("step-").isdecimal()
     ]
     return max(found, default=None)
 
 
 def steps_saved(out: Path) -> int:
-    """Return from which step the same command would go on."""
+    """Return from which step the same command would resume."""
     steps, _ = newest_shards(out) or (0, None)
     try:
         with safe_open(out, "pt") as file:
-            (whole,) = file.get_slice("losses").get_shape()
+            (full_steps,) = file.get_slice("losses").get_shape()
     except (OSError, SafetensorError):
         return steps
-    return max(steps, int(whole))
+    return max(steps, int(full_steps))
 
 
-NOTES = "progress"  # a safetensors file as well
+_PROGRESS = "progress"  # a safetensors file as well
 
 
 def save_shards(out: Path, trainer: Trainer) -> None:
-    """Have each process write what it keeps; the folder appears when whole.
+    """Have each process write its shards; the folder appears when complete.
 
     Raises:
-        OSError: It can not be written.
+        OSError: It can't be written.
     """
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import (
@@ -85,50 +98,50 @@ def save_shards(out: Path, trainer: Trainer) -> None:
     )
     from torch.distributed.checkpoint.state_dict_saver import save
 
-    folder = shards_of(out) / f"step-{len(trainer.losses):06}"
+    folder = _shards_folder(out) / f"step-{len(trainer.losses):06}"
     beside = folder.with_suffix(".part")
-    first = trainer.strategy.rank == 0
+    is_first = trainer.strategy.rank == 0
     try:
-        if first:
+        if is_first:
             shutil.rmtree(beside, ignore_errors=True)
             beside.mkdir(parents=True)
         dist.barrier()
         save(
-            tensors_of(trainer),
+            named_tensors(trainer),
             storage_writer=HuggingFaceStorageWriter(
                 str(beside), save_distributed=True
             ),
         )
-        digests = digests_of(beside, trainer.strategy)
-        if first:
-            notes = fingerprint(trainer) | {"digests": json.dumps(digests)}
-            write_tensors(beside / NOTES, trainer.state_dict(), notes)
+        digests = _file_digests(beside, trainer.strategy)
+        if is_first:
+            metadata = fingerprint(trainer) | {"digests": json.dumps(digests)}
+            write_tensors(beside / _PROGRESS, trainer.state_dict(), metadata)
             beside.replace(folder)
-            for old in shards_of(out).iterdir():
+            for old in _shards_folder(out).iterdir():
                 if old != folder:
                     shutil.rmtree(old)
     except CheckpointException as error:
-        raise cause_of(error, folder) from None
+        raise _cause(error, folder) from None
     except OSError as error:
         raise OSError(f"{folder}: could not be written: {error}") from None
 
 
-def digest_of(path: Path) -> str:
-    """Return a digest of a file."""
+def _file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digests_of(folder: Path, strategy: ParallelStrategy) -> dict[str, str]:
-    """Return a digest of each file; the processes share the work."""
+def _file_digests(folder: Path, strategy: ParallelStrategy) -> dict[str, str]:
+    """Return the digest of each file; the processes share the work."""
     own = sorted(folder.iterdir())[strategy.rank :: strategy.size]
     found: list[dict[str, str]] = [{}] * strategy.size
-    dist.all_gather_object(found, {p.name: digest_of(p) for p in own})
+    dist.all_gather_object(found, {p.name: _file_digest(p) for p in own})
     return {name: d for digests in found for name, d in digests.items()}
 
 
-def cause_of(error: Any, folder: Path) -> BaseException:
-    """What went wrong in one of the processes."""
+def _cause(error: Any, folder: Path) -> BaseException:
+    """Return what went wrong in one of the processes."""
     causes: list[BaseException] = [e for e, _ in error.failures.values()]
     cause = min(causes, key=is_peer_failure)
     if isinstance(cause, OSError):
@@ -137,10 +150,11 @@ def cause_of(error: Any, folder: Path) -> BaseException:
 
 
 def load_shards(folder: Path, trainer: Trainer) -> None:
-    """Bring a trainer, in however many processes, to where parts were kept.
+    """Restore a trainer, in however many processes, from saved shards.
 
     Raises:
-        ValueError: They are altered, or of another model, config or corpus.
+        ValueError: They are altered, or of another model, config or corpus;
+            the trainer is then as it was.
     """
     from torch.distributed.checkpoint.hf_storage import (
         HuggingFaceStorageReader,
@@ -148,59 +162,66 @@ def load_shards(folder: Path, trainer: Trainer) -> None:
     from torch.distributed.checkpoint.state_dict_loader import load
 
     strategy = trainer.strategy
-    found, notes = read_tensors(folder / NOTES)
-    check_fingerprint(folder, trainer, notes)
-    digests = sorted(json.loads(notes["digests"]).items())
+    progress, metadata = read_tensors(folder / _PROGRESS)
+    check_fingerprint(folder, trainer, metadata)
+    digests = sorted(json.loads(metadata["digests"]).items())
     for name, digest in digests[strategy.rank :: strategy.size]:
-        if digest_of(folder / name) != digest:
+        if _file_digest(folder / name) != digest:
             raise ValueError(f"{folder / name}: altered")
     reader = HuggingFaceStorageReader(str(folder))
-    alone = strategy is SINGLE_PROCESS
+    is_alone = strategy is SINGLE_PROCESS
     with warnings.catch_warnings(action="ignore"):  # that it is alone
-        load(tensors_of(trainer), storage_reader=reader, no_dist=alone)
-    trainer.load_state_dict(found)
+        load(named_tensors(trainer), storage_reader=reader, no_dist=is_alone)
+    trainer.load_state_dict(progress)
 
 
-def save_whole(
-    out: Path, trainer: Trainer, source: Tokenizer, target: Tokenizer
+def _full_copy(trainer: Trainer) -> Trainer:
+    """Return the trainer with a whole model of its own, on the CPU."""
+    full = copy.copy(trainer)
+    with torch.random.fork_rng(devices=[]):  # the weights will be replaced
+        full.model = type(trainer.model)(trainer.model.config)
+    full.optimizer = torch.optim.AdamW(full.model.parameters())
+    return full
+
+
+def save_full(
+    out: Path, trainer: Trainer, tokenizers: Sequence[Tokenizer] = ()
 ) -> None:
-    """Write the file that one process would have written."""
-    whole = trainer.strategy.gather
-    first = trainer.strategy.rank == 0
-    found = trainer.state_dict()
-    for name, tensor in tensors_of(trainer).items():
-        tensor = whole(tensor)
-        if first:
-            found[name] = tensor.cpu()
-    if first:
-        more = found, fingerprint(trainer)
-        save_model(out, trainer.model, source, target, more=more)
-        shutil.rmtree(shards_of(out), ignore_errors=True)
+    """Gather all shards; the first process writes them as one checkpoint."""
+    strategy = trainer.strategy
+    full = _full_copy(trainer) if strategy.rank == 0 else None
+    targets = named_tensors(full) if full else {}
+    for name, shard in named_tensors(trainer).items():
+        tensor = strategy.gather(shard)  # in which all take part
+        if full:
+            targets[name].copy_(tensor)
+    if full:
+        save_checkpoint(out, full, tokenizers)
 
 
-def local_shard(whole: Tensor, like: Tensor) -> Tensor:
-    """Cut out of a whole tensor what this process keeps of it."""
+def local_shard(tensor: Tensor, like: Tensor) -> Tensor:
+    """Return what this process keeps of a tensor: a shard, if like is."""
     from torch.distributed.tensor import DTensor, distribute_tensor
 
     if not isinstance(like, DTensor):
-        return whole
-    mesh = like.device_mesh
-    placements = like.placements
-    here = whole.to(like.device)  # all have the whole: nothing is sent
-    return distribute_tensor(here, mesh, placements, src_data_rank=None)
+        return tensor
+    return distribute_tensor(
+        tensor.to(like.device),
+        like.device_mesh,
+        like.placements,
+        src_data_rank=None,  # all have the whole: nothing is sent
+    )
 
 
-@torch.no_grad()
-def load_whole(out: Path, trainer: Trainer) -> None:
-    """Go on, with a part of each tensor, from what save_whole wrote."""
-    if not isinstance(trainer.strategy, FullyShardedDataParallel):
-        return load_checkpoint(out, trainer)
-    found, notes = read_tensors(out)
-    check_fingerprint(out, trainer, notes)
-    if "losses" not in found:
-        raise ValueError(f"{out}: has no losses, so is no checkpoint")
-    for name, own in tensors_of(trainer).items():
-        if name in found:
-            own.copy_(local_shard(found[name], own))
-    trainer.load_state_dict(found)
-    return None
+def load_full(out: Path, trainer: Trainer) -> None:
+    """Restore the shards of a trainer from a checkpoint of one process.
+
+    Raises:
+        ValueError: As load_checkpoint does.
+    """
+    full = _full_copy(trainer)
+    load_checkpoint(out, full)
+    tensors = named_tensors(full)
+    for name, shard in named_tensors(trainer).items():
+        shard.copy_(local_shard(tensors[name], shard))
+    trainer.load_state_dict(full.state_dict())

@@ -1,17 +1,17 @@
 """What your machine can do, in one table: nox -s bench
 
 The roofline in each precision, attention by kernel and length, a training step
-of the paper's base model with its share of the roof (MFU), greedy decoding
-with and without graph_decoder steps, ViT-S/16, and the base shape beside Marian. On the CPU the sizes are small;
-on a GPU, large. --device cpu measures the CPU beside a GPU. What is found goes
-to results/ under the device's name, as JSON.
+of the paper's base model with its utilisation of the roofline, greedy decoding
+with and without captured steps, ViT-S/16, and the base shape beside Marian. On
+the CPU the sizes are small; on a GPU, large. --device cpu measures the CPU
+beside a GPU. What is found goes to results/ under the device's name, as JSON.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_args
 
 import torch
 import torch.nn.functional as F
@@ -21,18 +21,18 @@ from attention_book.corpus import BOS, EOS
 from attention_book.fast_decoding import (
     IncrementalDecoder,
     StaticDecoder,
-    write,
+    fast_generate,
 )
 from attention_book.gpu import (
     Roofline,
     measure_roofline,
-    seconds,
+    median_time,
+    synchronize,
     transformer_flops,
 )
-from attention_book.gpu.timing import wait
 from attention_book.runtime import (
-    BACKENDS,
     ComputeConfig,
+    Kernel,
     compute_context,
     get_compute_config,
     inference_copy,
@@ -48,14 +48,14 @@ from benchmarks.sidebyside import (
     report,
     side_by_side,
 )
-from benchmarks.training import BASE, LONGEST, book, marian
+from benchmarks.training import BASE, MAX_LENGTH, book, marian
 from benchmarks.training import make_batch as padded
 
 
-N_WORDS = 37_000
+VOCAB_SIZE = 37_000
 
 
-def engines(device: str) -> Iterator[ComputeConfig]:
+def compute_configs(device: str) -> Iterator[ComputeConfig]:
     """The device in each precision that it has and that is worth a row."""
     for precision in ("fp32", "tf32", "bf16"):
         try:
@@ -64,21 +64,22 @@ def engines(device: str) -> Iterator[ComputeConfig]:
             continue
 
 
-def roofs(device: str) -> dict[str, Roofline]:
+def measure_rooflines(device: str) -> dict[str, Roofline]:
     found = {}
-    for compute in engines(device):
-        roof = measure_roofline(
-            compute, 8192 if compute.uses_cuda_graphs else 1024
-        )
-        found[compute.precision] = roof
+    for compute in compute_configs(device):
+        width = 8192 if compute.uses_cuda_graphs else 1024
+        roofline = measure_roofline(compute, width)
+        found[compute.precision] = roofline
         print(
-            f"roof, {compute.precision}: {roof.flops / 1e12:8.2f} TFLOP/s, "
-            f"{roof.n_bytes / 1e9:7.0f} GB/s, corner at {roof.ridge:.0f}"
+            f"roofline, {compute.precision}: "
+            f"{roofline.flops / 1e12:8.2f} TFLOP/s, "
+            f"{roofline.n_bytes / 1e9:7.0f} GB/s, "
+            f"ridge point at {roofline.ridge:.0f}"
         )
     return found
 
 
-def attention(device: str, roof: Roofline) -> dict[str, float]:
+def attention(device: str, roofline: Roofline) -> dict[str, float]:
     """Causal attention, 8 heads of 64: seconds of each kernel and length."""
     compute = get_compute_config(
         device,
@@ -98,20 +99,20 @@ def attention(device: str, roof: Roofline) -> dict[str, float]:
                 x, x, x, is_causal=True
             ),
         }
-        for kernel in BACKENDS:
+        for kernel in get_args(Kernel)[1:]:  # all but auto
             try:
                 one = get_compute_config(device, compute.precision, kernel)
             except ValueError:
                 continue
             if kernel != "math" or n <= 4096:
                 runs[kernel] = partial(by_kernel, one, x)
-        times = side_by_side(runs, 10, partial(wait, compute))
+        times = side_by_side(runs, 10, partial(synchronize, compute))
         for name, took in times.items():
             speed = 2 * 8 * n * n * 64 / took  # half of it is hidden
             found[f"{name}, {n}"] = took
             print(
                 f"causal attention, {n:6} tokens, {name:9} {took * 1e3:9.3f} "
-                f"ms {speed / roof.flops:6.1%} of the roof"
+                f"ms {speed / roofline.flops:6.1%} of the roofline"
             )
     return found
 
@@ -121,35 +122,35 @@ def by_kernel(compute: ComputeConfig, x: Tensor) -> None:
         fused_attention(x, x, x, is_causal=True)
 
 
-def a_batch(rows: int, n: int, device: torch.device) -> Batch:
-    words = torch.randint(EOS + 2, N_WORDS, (rows, n)).tolist()
-    examples = [(row, [BOS, *row[:-1], EOS]) for row in words]
+def make_full_batch(rows: int, n: int, device: torch.device) -> Batch:
+    token_ids = torch.randint(EOS + 2, VOCAB_SIZE, (rows, n)).tolist()
+    examples = [(row, [BOS, *row[:-1], EOS]) for row in token_ids]
     return make_batch(examples, device)
 
 
-def training(device: str, roofs: dict[str, Roofline]) -> dict[str, Any]:
-    """A step of the base model: tokens a second, MFU, peak memory."""
+def training(device: str, rooflines: dict[str, Roofline]) -> dict[str, Any]:
+    """A step of the base model: tokens a second, utilisation, peak memory."""
     found = {}
-    for compute in engines(device):
+    for compute in compute_configs(device):
         rows = 256 if compute.uses_cuda_graphs else 8
-        batch = a_batch(rows, 64, compute.device)
+        batch = make_full_batch(rows, 64, compute.device)
         for compiled in (
             (False, True) if compute.uses_cuda_graphs else (False,)
         ):
             torch.manual_seed(0)
-            model = Transformer.base(N_WORDS).to(compute.device)
+            model = Transformer.base(VOCAB_SIZE).to(compute.device)
             loss_fn: Any = translation_loss
             if compiled:
                 loss_fn = torch.compile(loss_fn, fullgraph=True)
             step = make_step(model, batch, compute, loss_fn)
-            took = seconds(step, compute, 5)
+            took = median_time(step, compute, 5)
             flops = rows * 3 * transformer_flops(model.config, 64, 64)
-            share = flops / took / roofs[compute.precision].flops
+            utilisation = flops / took / rooflines[compute.precision].flops
             name = f"{compute.precision}{', compiled' * compiled}"
-            found[name] = {"seconds": took, "mfu": share}
-            text = f"MFU {share:.1%}"
+            found[name] = {"seconds": took, "utilisation": utilisation}
+            text = f"utilisation {utilisation:.1%}"
             if compute.uses_cuda_graphs:
-                found[name]["peak_mib"] = peak(compute, step)
+                found[name]["peak_mib"] = peak_mib(compute, step)
                 text += f", peak {found[name]['peak_mib']:.0f} MiB"
             print(
                 f"training, base model, {rows} x 64, {name:15} "
@@ -175,7 +176,7 @@ def make_step(
     return step
 
 
-def peak(compute: ComputeConfig, step: Callable[[], None]) -> float:
+def peak_mib(compute: ComputeConfig, step: Callable[[], None]) -> float:
     """MiB that a step needs at most, as the device counts them."""
     torch.cuda.reset_peak_memory_stats(compute.device)
     step()
@@ -183,30 +184,30 @@ def peak(compute: ComputeConfig, step: Callable[[], None]) -> float:
 
 
 def decoding(device: str) -> dict[str, float]:
-    """Words a second of the base model, 64 words read and 64 written."""
+    """Tokens a second of the base model, 64 read and 64 generated."""
     compute = get_compute_config(device)
     torch.manual_seed(0)
-    model = Transformer.base(N_WORDS)
+    model = Transformer.base(VOCAB_SIZE)
     plain = IncrementalDecoder(model, compute)
     static = StaticDecoder(model, compute)
     found = {}
     for rows in (1, 32, 256) if compute.uses_cuda_graphs else (1, 8):
-        source = torch.randint(EOS + 2, N_WORDS, (rows, 64))
+        source = torch.randint(EOS + 2, VOCAB_SIZE, (rows, 64))
         lengths = torch.full((rows,), 64)
         runs = {
-            "word by word": partial(
-                write, plain, source, lengths, max_length=64
+            "step by step": partial(
+                fast_generate, plain, source, lengths, max_length=64
             ),
-            "graph_decoder": partial(
-                static.write, source, lengths, max_length=64
+            "captured": partial(
+                static.generate, source, lengths, max_length=64
             ),
         }
-        times = side_by_side(runs, 5, partial(wait, compute))
+        times = side_by_side(runs, 5, partial(synchronize, compute))
         for name, took in times.items():
             found[f"{name}, {rows}"] = rows * 64 / took
             print(
                 f"decoding, base model, batch {rows:3}, {name:12} "
-                f"{rows * 64 / took:9.0f} words/s ({compute.precision})"
+                f"{rows * 64 / took:9.0f} tokens/s ({compute.precision})"
             )
     return found
 
@@ -222,7 +223,7 @@ def beside(device: str) -> dict[str, float]:
     s = BASE._replace(batch=rows)
     batch = Batch(*(part.to(compute.device) for part in padded(rows)))
     steps: dict[str, Callable[[], object]] = {}
-    writers: dict[str, Callable[[], object]] = {}
+    decoders: dict[str, Callable[[], object]] = {}
     source = batch.source.clamp(min=EOS + 2)  # all of one length
     ways = {"ours": book, "Marian": marian}
     for name in ways if find_spec("transformers") else ():
@@ -234,13 +235,15 @@ def beside(device: str) -> dict[str, float]:
         )
         there: Any = inference_copy(model, compute)
         if name == "ours":
-            lengths = torch.full((rows,), LONGEST)
-            how: Any = partial(write, IncrementalDecoder(there, compute))
+            lengths = torch.full((rows,), MAX_LENGTH)
+            how: Any = partial(
+                fast_generate, IncrementalDecoder(there, compute)
+            )
             if compute.uses_cuda_graphs:
-                how = StaticDecoder(there, compute).write
-            writers[name] = partial(how, source, lengths, max_length=64)
+                how = StaticDecoder(there, compute).generate
+            decoders[name] = partial(how, source, lengths, max_length=64)
         else:
-            writers[name] = partial(
+            decoders[name] = partial(
                 there.generate,
                 input_ids=source,
                 attention_mask=torch.ones_like(source),
@@ -250,8 +253,8 @@ def beside(device: str) -> dict[str, float]:
                 max_new_tokens=64,
             )
     found = {}
-    for what, runs in {"training": steps, "decoding": writers}.items():
-        times = side_by_side(runs, 5, partial(wait, compute))
+    for what, runs in {"training": steps, "decoding": decoders}.items():
+        times = side_by_side(runs, 5, partial(synchronize, compute))
         found |= {f"{what}, {name}": took for name, took in times.items()}
         if times:
             report(f"{what} of the base shape, batch {rows}", times)
@@ -261,7 +264,7 @@ def beside(device: str) -> dict[str, float]:
 def vision(device: str) -> dict[str, float]:
     """Images a second of ViT-S/16 at 224 by 224, forward."""
     found = {}
-    for compute in engines(device):
+    for compute in compute_configs(device):
         rows = 256 if compute.uses_cuda_graphs else 8
         torch.manual_seed(0)
         model = ViT.small().eval().to(compute.device)
@@ -273,7 +276,7 @@ def vision(device: str) -> dict[str, float]:
             with torch.no_grad(), compute_context(e), e.autocast():
                 model(x)
 
-        took = seconds(run, compute, 5)
+        took = median_time(run, compute, 5)
         found[compute.precision] = rows / took
         print(
             f"ViT-S/16, forward, batch {rows}, {compute.precision}: "
@@ -289,13 +292,13 @@ def main() -> None:
     compute = get_compute_config(options.device)
     introduce(compute)
     print(compute)
-    roof = roofs(options.device)
-    best = roof.get(
-        "bf16" if compute.uses_cuda_graphs else "fp32", roof["fp32"]
+    rooflines = measure_rooflines(options.device)
+    best = rooflines.get(
+        "bf16" if compute.uses_cuda_graphs else "fp32", rooflines["fp32"]
     )
     found = {
         "attention": attention(options.device, best),
-        "training": training(options.device, roof),
+        "training": training(options.device, rooflines),
         "decoding": decoding(options.device),
         "vision": vision(options.device),
         "beside": beside(options.device),
@@ -305,7 +308,7 @@ def main() -> None:
         ["nox -s bench"],
         {},
         compute,
-        roof={name: r._asdict() for name, r in roof.items()},
+        rooflines={name: r._asdict() for name, r in rooflines.items()},
         **found,
     )
 

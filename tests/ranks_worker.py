@@ -1,17 +1,16 @@
-"""Runs of several processes; tests/test_scale_out.py reads what comes of them.
+"""Runs of several processes; tests/ranks.py starts it and reads the results.
 
-python tests/ranks_example.py FOLDER does what FOLDER/plan.json lists, run by
+python tests/ranks_worker.py FOLDER does what FOLDER/plan.json lists, run by
 run, and prints a line of JSON for each: what each process exited with, found,
 and wrote on stderr. torch is imported once and then forked, so that a process
 costs nothing but its work; what torchrun would set is set here.
 
-python tests/ranks_example.py train KILLED STEP OPTIONS… is the command's own
-train under torchrun, but the process of this number kills itself at the step.
+python tests/ranks_worker.py train KILLED STEP OPTIONS… is the command's own
+train under torchrun, but the process of this rank kills itself at the step.
 """
 
 import json
 import os
-import random
 import signal
 import sys
 import threading
@@ -28,45 +27,46 @@ import torch.distributed as dist
 from torch.distributed.checkpoint import hf_storage
 from torch.distributed.tensor import DTensor
 
-from attention_book import command_line
 from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
 from attention_book.processes import (
     check_agreement,
-    joined,
-    keep,
+    named_tensors,
+    process_group,
     resume,
+    save,
+    save_full,
     save_shards,
 )
-from attention_book.processes.shards import save_whole, tensors_of
-from attention_book.scale_out import FullyShardedDataParallel, validation_loss
+from attention_book.scale_out import FullyShardedDataParallel
 from attention_book.training import (
     SINGLE_PROCESS,
     Batch,
+    BatchLoader,
     ParallelStrategy,
     Trainer,
     TrainingConfig,
     translation_loss,
+    validation_loss,
 )
-from attention_book.training.loop import add_gradients
-from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.transformer import Transformer
+from tests.factories import make_config, make_examples
 
 
-SOURCE = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
-TARGET = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
+TOKENIZERS = (
+    WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"]),
+    WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"]),
+)
 SIZES: dict[str, Any] = {
-    "source_vocab_size": 13,
-    "target_vocab_size": 11,
     "d_model": 12,
     "n_heads": 2,
     "d_ff": 20,
-    "n_layers": 2,
     "dropout": 0.3,
 }
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "tied": {
         "share_embeddings": True,
-        "source_vocab_size": 11,
+        "target_vocab_size": 13,
         "positions": "learned",
         "norm": "pre",
     },
@@ -81,52 +81,43 @@ CONFIG = TrainingConfig(
 )
 
 
-def some_examples(n: int = 17) -> list[Any]:
-    rng = random.Random(2)
-
-    def words(most: int) -> list[int]:
-        return [rng.randrange(3, 11) for _ in range(rng.randint(1, most))]
-
-    return [(words(7), [1, *words(5), 2]) for _ in range(n)]
-
-
-def a_trainer(
+def make_trainer(
     strategy: ParallelStrategy = SINGLE_PROCESS,
     config: TrainingConfig = CONFIG,
     **changes: Any,
 ) -> Trainer:
+    """Return the trainer that all processes, and the tests, make alike."""
     torch.manual_seed(1)
-    model = Transformer(TransformerConfig(**SIZES | changes))
-    return Trainer(model, some_examples(), config, strategy=strategy)
+    model = Transformer(make_config(**SIZES | changes))
+    batches = BatchLoader(make_examples(17, seed=2), config)
+    return Trainer(model, batches, config, strategy=strategy)
 
 
 def numbers_of(trainer: Trainer) -> dict[str, list[float]]:
-    """All that moves, whole."""
+    """Return parameters and optimizer state, gathered."""
     return {
-        name: trainer.strategy.whole(tensor).flatten().tolist()
-        for name, tensor in tensors_of(trainer).items()
+        name: trainer.strategy.gather(tensor).flatten().tolist()
+        for name, tensor in named_tensors(trainer).items()
     }
 
 
 def gradients_of(trainer: Trainer) -> dict[str, list[float]]:
-    """The gradients of the step to come, whole."""
-    trainer.model.train()
-    trainer.optimizer.zero_grad()
-    add_gradients(trainer, len(trainer.losses) + 1)
+    """Return the clipped gradients of the last step, gathered."""
     found = {}
     for name, parameter in trainer.model.named_parameters():
         assert parameter.grad is not None
-        found[name] = trainer.strategy.whole(parameter.grad).flatten().tolist()
+        grad = trainer.strategy.gather(parameter.grad)
+        found[name] = grad.flatten().tolist()
     return found
 
 
-def held(trainer: Trainer) -> int:
-    """How many numbers this process sits on."""
+def count_local(trainer: Trainer) -> int:
+    """Return how many numbers this process holds."""
     return sum(
         tensor.to_local().numel()
         if isinstance(tensor, DTensor)
         else tensor.numel()
-        for tensor in tensors_of(trainer).values()
+        for tensor in named_tensors(trainer).values()
     )
 
 
@@ -136,13 +127,17 @@ def compare(
     """Train some kinds of models."""
     found: dict[str, Any] = {}
     for name in kinds:
-        trainer = a_trainer(strategy, **KINDS[name])
+        trainer = make_trainer(strategy, **KINDS[name])
+        first_loss = trainer.step()
+        gradients = gradients_of(trainer)
+        losses = [first_loss, trainer.step(), trainer.step()]
+        held_out = BatchLoader(make_examples(5), CONFIG)
         found[name] = {
-            "gradients": gradients_of(trainer),
-            "losses": [trainer.step() for _ in range(3)],
-            "unseen": validation_loss(trainer, some_examples(5)),
+            "gradients": gradients,
+            "losses": losses,
+            "validation": validation_loss(trainer, held_out),
             "numbers": numbers_of(trainer),
-            "held": held(trainer),
+            "n_local": count_local(trainer),
             "after": trainer.step(),
         }
     return found
@@ -150,62 +145,63 @@ def compare(
 
 def half(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
     """Train in fp16, whose losses are scaled, and save the scale."""
-    trainer = a_trainer(strategy, replace(CONFIG, precision="fp16"))
+    config = replace(CONFIG, precision="fp16")
+    trainer = make_trainer(strategy, config)
     trainer.scaler.load_state_dict(
         trainer.scaler.state_dict() | {"scale": 512.0}
     )
     losses = [trainer.step() for _ in range(3)]
     out = folder / f"half-{type(strategy).__name__}"
-    keep(out, trainer, SOURCE, TARGET)
-    again = a_trainer(strategy, replace(CONFIG, precision="fp16"))
-    resume(out, again)
-    found = {"losses": losses, "scale": again.scaler.get_scale()}
-    return found | {"next": [trainer.step(), again.step()]}
+    save(out, trainer, TOKENIZERS)
+    resumed = make_trainer(strategy, config)
+    resume(out, resumed)
+    found = {"losses": losses, "scale": resumed.scaler.get_scale()}
+    return found | {"next": [trainer.step(), resumed.step()]}
 
 
-def save(
+def checkpoint(
     strategy: ParallelStrategy, folder: Path, *ways: str
 ) -> dict[str, Any]:
-    """Take five steps; save whole, in parts, or as train does."""
-    trainer = a_trainer(strategy)
+    """Take five steps; save in full, in shards, or as train does."""
+    trainer = make_trainer(strategy)
     losses = [trainer.step() for _ in range(5)]
     for way in ways:
-        if way.startswith("parts"):
+        if way == "shards":
             save_shards(folder / way, trainer)
         else:
-            write = save_whole if way.startswith("whole") else keep
-            write(folder / way, trainer, SOURCE, TARGET)
+            write = {"full": save_full, "saved": save}[way]
+            write(folder / way, trainer, TOKENIZERS)
     return {"losses": losses}
 
 
 def continued(
     strategy: ParallelStrategy, folder: Path, *ways: str
 ) -> dict[str, Any]:
-    """Go on from each checkpoint and take three steps more."""
+    """Resume from each checkpoint and take three steps more."""
     found: dict[str, Any] = {}
     for way in ways:
-        trainer = a_trainer(strategy)
+        trainer = make_trainer(strategy)
         resume(folder / way, trainer)
-        start = len(trainer.losses)
+        first = len(trainer.losses)
         numbers = numbers_of(trainer)
         losses = [trainer.step() for _ in range(3)]
-        found[way] = {"start": start, "losses": losses, "numbers": numbers}
+        found[way] = {"first": first, "losses": losses, "numbers": numbers}
     return found
 
 
-def kept(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
-    """What lies there after each step, as train saves."""
-    trainer = a_trainer(strategy, replace(CONFIG, max_steps=3))
+def files_by_step(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
+    """List the files after each step, as train saves."""
+    trainer = make_trainer(strategy, replace(CONFIG, max_steps=3))
     found = []
-    out = folder / "kept-one-by-one/m"
+    out = folder / "step-by-step/m"
     out.parent.mkdir(exist_ok=True)
     for _ in range(4):
-        keep(out, trainer, SOURCE, TARGET)
-        keep(out, trainer, SOURCE, TARGET)  # twice does no harm
+        save(out, trainer, TOKENIZERS)
+        save(out, trainer, TOKENIZERS)  # twice does no harm
         found.append(
             [str(p.relative_to(out.parent)) for p in leaves(out.parent)]
         )
-        strategy.sum(torch.zeros(1))
+        strategy.reduce(torch.zeros(1))
         if len(trainer.losses) < 3:
             trainer.step()
     return {"found": found}
@@ -217,21 +213,24 @@ def leaves(folder: Path) -> list[Path]:
     return sorted(p for p in found if p.suffix not in (".json", ".err"))
 
 
-def deal(
+def distribute(
     strategy: ParallelStrategy, folder: Path, epochs: str
 ) -> dict[str, Any]:
-    """Train, noting which batches come here."""
+    """Train with a loss that notes which batches come to this process."""
     seen: list[list[int]] = []
 
-    def loss_fn(model: Transformer, batch: Batch, _: float) -> torch.Tensor:
+    def loss_fn(
+        model: Transformer, batch: Batch, _: float = 0.0
+    ) -> torch.Tensor:
         seen.append(batch.source[:, 0].tolist())
         return translation_loss(model, batch)
 
     examples = [([i + 3] * (i % 4 + 1), [1, 3, 2]) for i in range(31)]
-    model = Transformer(TransformerConfig(**SIZES | {"source_vocab_size": 34}))
+    model = Transformer(make_config(**SIZES | {"source_vocab_size": 34}))
     config = replace(CONFIG, batch_tokens=12)
-    trainer = Trainer(model, examples, config, loss_fn, strategy)
-    n = len(trainer.batches.order)
+    batches = BatchLoader(examples, config)
+    trainer = Trainer(model, batches, config, loss_fn, strategy)
+    n = len(batches)
     for _ in range(int(epochs) * n // config.accumulation_steps):
         trainer.step()
     return {"n": n, "seen": seen}
@@ -252,10 +251,10 @@ def fail(
     strategy: ParallelStrategy, folder: Path, how: str, ranks: str
 ) -> dict[str, Any]:
     """Some processes come upon something after two steps."""
-    trainer = a_trainer(strategy)
+    trainer = make_trainer(strategy)
     for number in range(4):
         trainer.step()
-        keep(folder / "model", trainer, SOURCE, TARGET)
+        save(folder / "model", trainer, TOKENIZERS)
         if number == 1 and str(strategy.rank) in ranks:
             end_self(how)
     return {}
@@ -266,7 +265,7 @@ def stop(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
     if strategy.rank == 0:
         me = os.getpid(), signal.SIGTERM
         threading.Timer(0.5, os.kill, me).start()
-        strategy.sum(torch.zeros(1))
+        strategy.reduce(torch.zeros(1))
     time.sleep(60)
     return {}
 
@@ -274,10 +273,10 @@ def stop(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
 def cut_short(
     strategy: ParallelStrategy, folder: Path, how: str
 ) -> dict[str, Any]:
-    """The second process fails while it writes its part, the second time."""
-    trainer = a_trainer(strategy)
+    """The second process fails while it writes its shard, the second time."""
+    trainer = make_trainer(strategy)
     trainer.step()
-    keep(folder / "model", trainer, SOURCE, TARGET)
+    save(folder / "model", trainer, TOKENIZERS)
     trainer.step()
     writer = hf_storage.HuggingFaceStorageWriter
     write: Callable[..., Any] = writer.write_data
@@ -291,7 +290,7 @@ def cut_short(
         return done
 
     writer.write_data = fails  # type: ignore[method-assign]
-    keep(folder / "model", trainer, SOURCE, TARGET)
+    save(folder / "model", trainer, TOKENIZERS)
     return {}
 
 
@@ -300,19 +299,19 @@ def differ(
 ) -> dict[str, Any]:
     """Do not agree: on the number of batches, or on the config."""
     if what == "accumulation_steps":
-        a_trainer(strategy, replace(CONFIG, accumulation_steps=4))
+        make_trainer(strategy, replace(CONFIG, accumulation_steps=4))
     seed = strategy.rank if what == "seed" else 0
-    check_agreement(a_trainer(strategy, replace(CONFIG, seed=seed)))
+    check_agreement(make_trainer(strategy, replace(CONFIG, seed=seed)))
     return {}
 
 
 JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "compare": compare,
     "half": half,
-    "save": save,
+    "checkpoint": checkpoint,
     "continued": continued,
-    "kept": kept,
-    "deal": deal,
+    "files_by_step": files_by_step,
+    "distribute": distribute,
     "fail": fail,
     "stop": stop,
     "cut_short": cut_short,
@@ -323,11 +322,11 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
 def work(folder: Path, kind: str, jobs: list[list[str]]) -> dict[str, Any]:
     """What one process does."""
 
-    def say(text: object) -> None:
+    def report(text: object) -> None:
         sys.stderr.write(f"said: {text}\n")
 
     sharded = kind == "sharded"
-    with joined(folder / "model", sharded=sharded, say=say) as (
+    with process_group(folder / "model", sharded=sharded, report=report) as (
         strategy,
         device,
     ):
@@ -347,10 +346,10 @@ def child(folder: Path, rank: int, plan: list[Any], port: int) -> None:
     try:
         errors = os.open(folder / f"{rank}.err", os.O_CREAT | os.O_WRONLY)
         os.dup2(errors, 2)
-        seat = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank}
-        seat |= {"LOCAL_WORLD_SIZE": size, "MASTER_PORT": port}
+        info = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank}
+        info |= {"LOCAL_WORLD_SIZE": size, "MASTER_PORT": port}
         if size:
-            os.environ |= {name: str(n) for name, n in seat.items()}
+            os.environ |= {name: str(n) for name, n in info.items()}
             os.environ["MASTER_ADDR"] = "127.0.0.1"
             os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
         found = work(folder, kind, jobs)
@@ -370,15 +369,15 @@ def serve() -> tuple[int, int]:
 
     The store has a thread, and who has threads should not fork.
     """
-    listen, tell = os.pipe()
+    read_fd, write_fd = os.pipe()
     if pid := os.fork():
-        with os.fdopen(listen) as line:
-            os.close(tell)
+        with os.fdopen(read_fd) as line:
+            os.close(write_fd)
             return pid, int(line.readline())
     store = dist.TCPStore(
         "127.0.0.1", 0, is_master=True, wait_for_workers=False
     )
-    os.write(tell, f"{store.port}\n".encode())
+    os.write(write_fd, f"{store.port}\n".encode())
     while True:
         signal.pause()
 
@@ -413,15 +412,17 @@ def run(folder: Path, plan: list[Any]) -> dict[str, Any]:
 
 def train(killed: int, step: int) -> None:
     """The command, but one process kills itself."""
-    plain = Trainer.step
+    from attention_book.cli.__main__ import main as run_command
+
+    step_as_usual = Trainer.step
 
     def kill_or_step(self: Trainer) -> float:
         if self.strategy.rank == killed and len(self.losses) == step:
             os.kill(os.getpid(), signal.SIGKILL)
-        return plain(self)
+        return step_as_usual(self)
 
     Trainer.step = kill_or_step  # type: ignore[method-assign]
-    command_line.main()
+    run_command()
 
 
 def main(folder: Path) -> None:

@@ -1,0 +1,259 @@
+"""attention_book.runtime: what is chosen, what is refused, what is restored."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+
+from attention_book.runtime import (
+    ON_CPU,
+    ComputeConfig,
+    compute_context,
+    get_compute_config,
+    inference_copy,
+    seeded,
+    selected_kernel,
+)
+from attention_book.training import BatchLoader, Trainer, TrainingConfig
+from tests.factories import make_examples, make_trainer, make_transformer
+
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+NO_GPU = not torch.cuda.is_available()
+
+
+def pretend_gpu(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int]
+) -> None:
+    """Pretend that there is a CUDA card, to be asked and not to be used."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_capability", lambda device: capability
+    )
+
+
+@pytest.mark.parametrize(
+    ("capability", "precision"),
+    [((6, 1), "fp32"), ((7, 5), "fp16"), ((8, 0), "bf16"), ((9, 0), "bf16")],
+)
+def test_a_card_gets_what_it_is_good_at(
+    capability: tuple[int, int],
+    precision: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pretend_gpu(monkeypatch, capability)
+    compute = get_compute_config()
+    assert compute.device == torch.device("cuda")
+    assert compute.precision == precision
+    assert compute.uses_cuda_graphs
+    assert compute.scaler().is_enabled() == (precision == "fp16")
+    assert "cuda, cpu" in compute.reasons[0]
+    assert get_compute_config("cuda:0", "fp32").precision == "fp32"
+    assert get_compute_config("cpu").precision == "fp32"
+
+
+@pytest.mark.parametrize("precision", ["bf16", "tf32"])
+def test_capability_8_has_bf16_and_tf32(
+    precision: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_gpu(monkeypatch, (8, 0))
+    assert get_compute_config("cuda", precision).precision == precision
+    assert get_compute_config("cuda", "bf16", "flash").kernel == "flash"
+
+
+@pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
+def test_without_a_card_it_is_the_cpu() -> None:
+    compute = get_compute_config()
+    if compute.device.type == "cpu":
+        assert str(compute).splitlines()[1].startswith("precision fp32: full ")
+    assert not compute.uses_cuda_graphs
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"device": "gpu"},
+            "device must be auto, cpu, mps, cuda or cuda:N, got 'gpu'",
+        ),
+        ({"device": "meta"}, "device must be .* got 'meta'"),
+        ({"device": ""}, "device must be .* got ''"),
+        (
+            {"device": "cuda:7"},
+            "device: wanted cuda:7, but torch .* 1 of cuda",
+        ),
+        ({"device": "mps"}, "device: wanted mps, but torch .* 0 of mps .*"),
+        ({"precision": "int8"}, "precision must be auto, fp32, .* got 'int8'"),
+        ({"kernel": "fast"}, "kernel must be auto, flash, .* got 'fast'"),
+        ({"precision": "bf16"}, "precision: wanted bf16, .* capability 7"),
+        ({"precision": "tf32"}, "precision: wanted tf32, .* capability 7"),
+        (
+            {"device": "cpu", "precision": "tf32"},
+            "precision: tf32 is for cuda, got device cpu",
+        ),
+        (
+            {"precision": "fp32", "kernel": "flash"},
+            "kernel: cuda in fp32 has efficient, math, got 'flash'",
+        ),
+        (
+            {"kernel": "flash"},
+            "kernel: cuda in fp16 has efficient, math, got 'flash'",
+        ),
+        (
+            {"device": "cpu", "kernel": "cudnn"},
+            "kernel: cpu in fp32 has flash, math, got 'cudnn'",
+        ),
+    ],
+)
+def test_what_is_not_there_is_named(
+    asked: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_gpu(monkeypatch, (7, 5))
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        get_compute_config(**asked)
+
+
+@pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
+def test_cuda_where_there_is_none_is_an_error() -> None:
+    with pytest.raises(
+        ValueError, match=r"^device: wanted cuda, .* 0 of cuda"
+    ):
+        get_compute_config("cuda")
+
+
+def matmul_precisions() -> tuple[str, ...]:
+    """Return what is set by the newer interface, for CUDA and for the CPU."""
+    backends: Any = torch.backends
+    return (
+        backends.cuda.matmul.fp32_precision,
+        backends.mkldnn.matmul.fp32_precision,
+    )
+
+
+def test_the_context_leaves_no_trace() -> None:
+    before = torch.get_float32_matmul_precision(), matmul_precisions()
+    compute = ComputeConfig(precision="tf32", kernel="math")
+    x = torch.randn(1, 2, 5, 4)
+    assert selected_kernel(x, x, x) == "flash"
+
+    def fail_inside() -> None:
+        with compute_context(compute):
+            assert torch.get_float32_matmul_precision() == "high"
+            assert selected_kernel(x, x, x) == "math"
+            raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        fail_inside()
+    after = torch.get_float32_matmul_precision(), matmul_precisions()
+    assert after == before
+    assert selected_kernel(x, x, x) == "flash"
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Restore what a test sets by the newer interface."""
+    backends: Any = torch.backends
+    before = backends.fp32_precision, *matmul_precisions()
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        (
+            backends.fp32_precision,
+            backends.cuda.matmul.fp32_precision,
+            backends.mkldnn.matmul.fp32_precision,
+        ) = before
+        assert torch.get_float32_matmul_precision() == "highest"
+
+
+@pytest.mark.parametrize("setting", ["cuda", "cpu", "all"])
+def test_the_newer_setting_of_a_user_is_kept(setting: str) -> None:
+    backends: Any = torch.backends
+    with restored():
+        if setting == "cuda":
+            backends.cuda.matmul.fp32_precision = "tf32"
+        elif setting == "cpu":
+            backends.mkldnn.matmul.fp32_precision = "bf16"
+        else:
+            backends.fp32_precision = "tf32"
+        with pytest.raises(RuntimeError, match="mix of the legacy and new"):
+            torch.get_float32_matmul_precision()
+        before = matmul_precisions()
+        for precision, inside in ("fp32", "ieee"), ("tf32", "tf32"):
+            compute = ComputeConfig(precision=precision)  # type: ignore[arg-type]  # a str
+            with compute_context(compute):
+                assert matmul_precisions() == (inside, inside)
+            assert matmul_precisions() == before
+        trainer = make_trainer()  # a user may train all the same
+        trainer.step()
+        assert matmul_precisions() == before
+
+
+def test_seeds_leave_no_trace() -> None:
+    state = torch.get_rng_state()
+    with seeded(ON_CPU, 7):
+        one = torch.rand(3)
+
+    def fail_inside() -> None:
+        with seeded(ON_CPU, 7):
+            assert torch.equal(torch.rand(3), one)
+            raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        fail_inside()
+    with seeded(ON_CPU, 8):
+        assert not torch.equal(torch.rand(3), one)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_autocast_is_on_for_half_precision_alone() -> None:
+    x = torch.randn(3, 3)
+    for precision, dtype in (
+        ("fp32", torch.float32),
+        ("bf16", torch.bfloat16),
+        ("fp16", torch.float16),
+    ):
+        compute = get_compute_config("cpu", precision)
+        assert compute.dtype == dtype
+        with compute.autocast():
+            assert (x @ x).dtype == dtype
+
+
+def test_which_kernel_is_told() -> None:
+    x = torch.randn(1, 2, 5, 4)
+    assert selected_kernel(x, x, x, is_causal=True) == "flash"
+    assert selected_kernel(x, x, x, torch.ones(5, 5).bool()) == "flash"
+    assert selected_kernel(x, x, x[..., :3]) == "math"
+
+
+def test_inference_takes_a_copy() -> None:
+    model = make_transformer(dropout=0.5).train()
+    copied = inference_copy(model, get_compute_config("cpu", "bf16"))
+    assert {p.dtype for p in copied.parameters()} == {torch.bfloat16}
+    assert not any(p.requires_grad for p in copied.parameters())
+    assert not copied.training
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert all(p.requires_grad for p in model.parameters())
+    assert model.training
+    copied = inference_copy(model.double())
+    assert {p.dtype for p in copied.parameters()} == {torch.float64}
+
+
+def test_fp16_scales_and_a_step_that_overflows_is_dropped() -> None:
+    config = TrainingConfig(max_steps=9, batch_tokens=100, precision="fp16")
+    model = make_transformer(norm="pre")
+    trainer = Trainer(model, BatchLoader(make_examples(5), config), config)
+    trainer.scaler.load_state_dict(
+        trainer.scaler.state_dict() | {"scale": 2.0**60}  # too much
+    )
+    before = [p.clone() for p in trainer.model.parameters()]
+    trainer.step()
+    assert all(map(torch.equal, before, trainer.model.parameters()))
+    assert trainer.scaler.get_scale() == 2.0**59
+    for _ in range(8):
+        trainer.step()
+    assert len(trainer.losses) == 9
