@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (e81db4f568be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (a2ca068346fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -75,8 +75,8 @@ def _search(
         logits = model.decode(last, kv, mask, caches)[:, -1].float()
         so_far = logits.new_tensor([[log_prob] for log_prob, _ in beam])
         candidates = _best(so_far + logits.log_softmax(-1), 2 * beam_size)
-        hypotheses = []
-        parents = []
+        hypotheses: list[tuple[float, list[int]]] = []
+        parents: list[int] = []
         for rank, (log_prob, parent, token_id) in enumerate(candidates):
             token_ids = [*beam[parent][1], token_id]
             n = len(token_ids)
