@@ -4,7 +4,8 @@ from typing import Any
 
 import torch
 
-from attention_book.corpus import BOS, EOS
+from attention_book.corpus import BOS, EOS, pad
+from attention_book.decoding import generate
 from attention_book.training import (
     BatchLoader,
     Example,
@@ -57,3 +58,28 @@ def make_trainer(seed: int = 0, **changes: Any) -> Trainer:
     config = TrainingConfig(**options | changes)
     model = make_transformer(seed, dropout=0.1)
     return Trainer(model, BatchLoader(make_examples(), config), config)
+
+
+def make_varied(sources: list[list[int]], **changes: Any) -> Transformer:
+    """Return a model whose translations of the sources differ.
+
+    Untrained weights generate nearly the same for all; larger ones do not.
+    """
+    for seed in range(50):
+        model = make_transformer(seed, **changes)
+        with torch.no_grad():
+            for stack in model.encoder, model.decoder:
+                for parameter in stack.parameters():
+                    if parameter.ndim == 2:
+                        parameter *= 2
+                    else:
+                        parameter += 0.3 * torch.randn_like(parameter)
+            for layer in model.decoder.layers:
+                layer.cross_attention.kv_proj.weight.mul_(4)
+                layer.cross_attention.out_proj.weight.mul_(4)
+            model.target_embedding.tokens.weight[EOS] *= 2
+        found = generate(model, *pad(sources), max_length=9)
+        lengths = {len(token_ids) for token_ids in found}
+        if len(lengths) > 1 and len({*map(tuple, found)}) > 2:
+            return model
+    raise AssertionError(f"no such model with {changes}")

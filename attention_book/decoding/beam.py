@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (a2ca068346fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (800b99a5b996). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -72,7 +72,8 @@ def _search(
     while beam and len(finished) < beam_size:
         last = source.new_tensor([[BOS, *ids][-1:] for _, ids in beam])
         kv = [KeyValue(*(x[: len(beam)] for x in layer)) for layer in cross_kv]
-        logits = model.decode(last, kv, mask, caches)[:, -1].float()
+        masks = mask.expand(len(beam), -1, -1, -1)
+        logits = model.decode(last, kv, masks, caches)[:, -1].float()
         so_far = logits.new_tensor([[log_prob] for log_prob, _ in beam])
         candidates = _best(so_far + logits.log_softmax(-1), 2 * beam_size)
         hypotheses: list[tuple[float, list[int]]] = []
