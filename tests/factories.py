@@ -60,8 +60,10 @@ def make_trainer(seed: int = 0, **changes: Any) -> Trainer:
     return Trainer(model, BatchLoader(make_examples(), config), config)
 
 
-def make_varied(sources: list[list[int]], **changes: Any) -> Transformer:
-    """Return a model whose translations of the sources differ.
+def make_varied(
+    sources: list[list[int]], n_distinct: int = 3, **changes: Any
+) -> Transformer:
+    """Return a model whose translations of the sources differ, by length too.
 
     Untrained weights generate nearly the same for all; larger ones do not.
     """
@@ -80,6 +82,6 @@ def make_varied(sources: list[list[int]], **changes: Any) -> Transformer:
             model.target_embedding.tokens.weight[EOS] *= 2
         found = generate(model, *pad(sources), max_length=9)
         lengths = {len(token_ids) for token_ids in found}
-        if len(lengths) > 1 and len({*map(tuple, found)}) > 2:
+        if len(lengths) > 1 and len({*map(tuple, found)}) >= n_distinct:
             return model
     raise AssertionError(f"no such model with {changes}")
