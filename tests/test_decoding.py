@@ -154,6 +154,11 @@ def test_tokens_are_sampled_by_their_probabilities(
         assert (frequency == 0) == (probability == 0)
 
 
+def test_enough_is_enough() -> None:
+    sample = sampler(torch.Generator().manual_seed(0), top_p=0.5)
+    assert len(sample(torch.zeros(40, 2)).unique()) == 1
+
+
 def test_half_precision_drops_no_token() -> None:
     logits = torch.zeros(30_000, 50, dtype=torch.bfloat16)
     logits[:, 0] = 7  # some 26 draws of each of the others
@@ -286,7 +291,11 @@ def test_a_beam_of_one_is_greedy(alpha: float, model: Transformer) -> None:
 
 
 def recompute_beam(
-    model: Transformer, source: Sequence[int], max_length: int, beam_size: int
+    model: Transformer,
+    source: Sequence[int],
+    max_length: int,
+    beam_size: int,
+    alpha: float,
 ) -> list[int]:
     """The same search without caches, one hypothesis after another."""
     active: list[tuple[float, list[int]]] = [(0.0, [])]
@@ -305,14 +314,14 @@ def recompute_beam(
             n = len(token_ids)
             if token_ids[-1] == EOS or n == max_length:
                 if rank < beam_size:
-                    finished.append(
-                        (normalize_score(log_prob, n, 0.6), token_ids)
-                    )
+                    score = normalize_score(log_prob, n, alpha)
+                    finished.append((score, token_ids))
             elif len(active) < beam_size:
                 active.append((log_prob, token_ids))
     return max(finished)[1]
 
 
+@pytest.mark.parametrize("alpha", [0.6, 3.0])
 @pytest.mark.parametrize("beam_size", [2, 3, 5])
 @pytest.mark.parametrize(
     "kinds",
@@ -323,20 +332,38 @@ def recompute_beam(
     ],
 )
 def test_beams_equal_recomputing(
-    beam_size: int, kinds: dict[str, Any], unchecked: None
+    alpha: float, beam_size: int, kinds: dict[str, Any], unchecked: None
 ) -> None:
     model = make_varied(SOURCES, **kinds)
     found = beam_search(
-        model, *pad(SOURCES), max_length=MAX, beam_size=beam_size
+        model,
+        *pad(SOURCES),
+        max_length=MAX,
+        beam_size=beam_size,
+        length_penalty=alpha,
     )
     for source, token_ids in zip(SOURCES, found, strict=True):
-        assert recompute_beam(model, source, MAX, beam_size) == token_ids
+        expected = recompute_beam(model, source, MAX, beam_size, alpha)
+        assert token_ids == expected
 
 
-def test_a_beam_wider_than_the_vocabulary(model: Transformer) -> None:
-    expected = [recompute_beam(model, source, 3, 20) for source in SOURCES]
-    found = beam_search(model, *pad(SOURCES), max_length=3, beam_size=20)
-    assert found == expected
+@pytest.mark.parametrize(
+    ("seed", "beam_size"),
+    [(1, 20), (24, 3), (25, 2)],  # too wide; <eos> takes a place in the beam
+)
+def test_beams_of_few_words(
+    seed: int, beam_size: int, unchecked: None
+) -> None:
+    model = make_transformer(seed, source_vocab_size=6, target_vocab_size=5)
+    found = beam_search(
+        model,
+        *pad(SMALL_SOURCES),
+        max_length=6,
+        beam_size=beam_size,
+        length_penalty=3.0,
+    )
+    for source, token_ids in zip(SMALL_SOURCES, found, strict=True):
+        assert token_ids == recompute_beam(model, source, 6, beam_size, 3.0)
 
 
 def test_scores_are_normalised_by_length() -> None:

@@ -342,6 +342,22 @@ def test_beams_of_a_batch_equal_the_plain_ones(
         assert alone == [token_ids]
 
 
+@pytest.mark.parametrize(("seed", "beam_size"), [(1, 20), (24, 3), (25, 2)])
+def test_beams_of_few_words(
+    seed: int, beam_size: int, unchecked: None
+) -> None:
+    sources = [[3, 4, 5], [4], [5, 3]]
+    model = make_transformer(seed, source_vocab_size=6, target_vocab_size=5)
+    options: dict[str, Any] = {
+        "max_length": 6,
+        "beam_size": beam_size,
+        "length_penalty": 3.0,
+    }
+    decoder = IncrementalDecoder(model)
+    found = fast_beam_search(decoder, *pad(sources), **options)
+    assert found == beam_search(model, *pad(sources), **options)
+
+
 @pytest.mark.parametrize(("beam_size", "alpha"), [(0, 0.6), (2, -0.1)])
 def test_a_beam_that_makes_no_sense(
     beam_size: int, alpha: float, model: Transformer
