@@ -349,7 +349,7 @@ def test_beams_equal_recomputing(
 
 @pytest.mark.parametrize(
     ("seed", "beam_size"),
-    [(1, 20), (24, 3), (25, 2)],  # too wide; <eos> takes a place in the beam
+    [(1, 20), (24, 3), (25, 2)],  # too wide; <eos> fills up the beam
 )
 def test_beams_of_few_words(
     seed: int, beam_size: int, unchecked: None

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (7e432b585a30). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (d8df2935a2a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -109,8 +109,8 @@ def fast_beam_search(
         ]
         state.copy_rows([row for row, _ in copies], [to for _, to in copies])
         owner = [beam for beam in active for _ in range(beam_size)]
-        going_on = [not beam.is_done() for beam in owner]
-        active = drop_finished(state, going_on, owner)[::beam_size]
+        still_active = [not beam.is_done() for beam in owner]
+        active = drop_finished(state, still_active, owner)[::beam_size]
         last = torch.tensor(
             [[BOS, *ids][-1] for beam in active for ids in beam.token_ids]
         )

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (d2d88cf6902b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c1ef17535771). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -197,7 +197,7 @@ class IncrementalDecoder:
         n = state.length
         embedding = self.model.target_embedding
         if n == state.position_encodings.shape[1]:
-            raise ValueError(f"there is room for {n} tokens, no more")
+            raise ValueError(f"max_length is {n}: no more tokens fit")
         x = embedding.tokens(token_ids) * embedding.scale
         x = x + state.position_encodings[:, n]
         self_kv = state.self_kv[..., : n + 1, :].flatten(0, 1).unbind()
