@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (9763cfcf9e46). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e0a917d6f195). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import sys
 import time
 from pathlib import Path
@@ -55,7 +55,7 @@ def translate(
     for number, line in enumerate(lines, 1):
         check_line(translator, line, number if len(lines) > 1 else 0)
     wanted = [line for line in lines if line.strip()]
-    found = iter(translator.translate(wanted, beam_size=beam))
+    found = iter(translator.translate(wanted, beam=beam))
     for line in lines:  # an empty line stays empty
         typer.echo(translation := next(found) if line.strip() else "")
         if show_attention and translation:
@@ -84,7 +84,7 @@ def check_line(translator: Translator, line: str, number: int) -> None:
     """Raise ValueError, with the line's number, unless it can be read."""
     try:
         if line.strip() or not number:
-            translator.encode(line)
+            translator.read(line)
     except ValueError as error:
         where = f"line {number}: " if number else ""
         known = ""
@@ -96,8 +96,8 @@ def check_line(translator: Translator, line: str, number: int) -> None:
 
 def draw_attention(translator: Translator, text: str, beam: int) -> None:
     """Print how much each word written looked at each word read."""
-    source = translator.encode(text)
-    (target,) = translator.generate([source], beam)
+    source = translator.read(text)
+    (target,) = translator.write([source], beam)
     weights = cross_weights(translator.model, source, target)
     shares = weights.mean((0, 1)).tolist()  # of all layers and heads
     heads = [translator.source.decode([word]) for word in source]
@@ -128,7 +128,7 @@ def evaluate(
         for source in sources:
             check_line(translator, source, 0)
         start = time.perf_counter()
-        outputs = translator.translate(sources, beam_size=beam)
+        outputs = translator.translate(sources, beam=beam)
         seconds = time.perf_counter() - start
         scores = score(outputs, [detokenize(target) for target in targets])
         cells = [f"{share:.1f}" for share in (*scores, seconds)]
