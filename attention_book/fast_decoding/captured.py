@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (032439b1ef5b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (b53efa198dd7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
@@ -34,7 +34,7 @@ class StaticDecodingState:
 
     Args:
         model: In eval mode.
-        rows: How many translations.
+        batch_size: How many translations.
         source_length: Length of the padded sources.
         max_length: The most tokens of a translation.
     """
@@ -42,7 +42,7 @@ class StaticDecodingState:
     def __init__(
         self,
         model: Transformer,
-        rows: int,
+        batch_size: int,
         source_length: int,
         max_length: int,
     ) -> None:
@@ -50,9 +50,9 @@ class StaticDecodingState:
         device = model.target_embedding.tokens.weight.device
         self.positions = torch.arange(max_length, device=device)
         self.length = self.positions.new_zeros(())
-        self.token_ids = self.positions.new_zeros(rows, max_length + 1)
+        self.token_ids = self.positions.new_zeros(batch_size, max_length + 1)
         self.active = self.token_ids[:, 0] == 0
-        source = self.positions.new_zeros(rows, source_length)
+        source = self.positions.new_zeros(batch_size, source_length)
         lengths = self.token_ids[:, 0] + 1
         memory, self.source_mask = model.encode(source, lengths)
         self.cross_kv = model.decoder.project_memory(memory)
@@ -160,11 +160,11 @@ class StaticDecoder:
         ] = {}
 
     def bucket(
-        self, rows: int, source_length: int, max_length: int
+        self, batch_size: int, source_length: int, max_length: int
     ) -> tuple[StaticDecodingState, Step]:
         """Return a state of that size or a little more, and its step."""
         shape = (
-            1 << (rows - 1).bit_length(),  # powers of two: few captures
+            1 << (batch_size - 1).bit_length(),  # powers of two: few captures
             self._round_up(source_length),
             self._round_up(max_length),
         )

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (29a6c6fde149). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (42ebc203f553). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -36,14 +36,14 @@ class DecodingState:
         return self.self_kv.shape[2]
 
     @torch.inference_mode()
-    def copy_rows(self, rows: list[int], into: list[int]) -> None:
+    def copy_rows(self, moved: list[int], into: list[int]) -> None:
         """Overwrite some rows by others."""
-        if rows:
+        if moved:
             n = self.length
-            self.cross_kv[:, :, into] = self.cross_kv[:, :, rows]
-            self.self_kv[:, :, into, :, :n] = self.self_kv[:, :, rows, :, :n]
+            self.cross_kv[:, :, into] = self.cross_kv[:, :, moved]
+            self.self_kv[:, :, into, :, :n] = self.self_kv[:, :, moved, :, :n]
             if self.source_mask is not None:
-                self.source_mask[into] = self.source_mask[rows]
+                self.source_mask[into] = self.source_mask[moved]
 
     def repeat(self, n: int) -> None:
         """Make n rows of each, before anything is generated."""
