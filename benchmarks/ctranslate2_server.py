@@ -1,9 +1,9 @@
 """CTranslate2 with a Transformer of this book, in a process of its own.
 
 python -m benchmarks.ctranslate2_server WEIGHTS.npz: reads from stdin one JSON
-request a line, [sources, n_words, whether to show], and answers with a line:
-the words written, or null. No torch here: their two OpenMP runtimes would be
-in each other's way. While nothing is asked, the process sleeps.
+request a line, [sources, how many tokens, whether to show], and answers with a
+line: the token ids generated, or null. No torch here: their two OpenMP runtimes
+would be in each other's way. While nothing is asked, the process sleeps.
 """
 
 import json
@@ -19,7 +19,7 @@ from ctranslate2.specs import common_spec, transformer_spec
 
 
 BOS = "1"
-EOS = "2"  # words are called by their numbers
+EOS = "2"  # tokens are called by their ids
 Weights = Mapping[str, np.ndarray]
 
 
@@ -36,22 +36,22 @@ def fill_norm(spec: Any, weights: Weights, name: str) -> None:
 
 def fill_layer(spec: Any, weights: Weights, layer: str) -> None:
     own = spec.self_attention
-    inner = f"{layer}.attention"
+    inner = f"{layer}.self_attention"
     both = f"{inner}.q_proj", f"{inner}.kv_proj"
     fill_linear(own.linear[0], weights, *both)
     fill_linear(own.linear[1], weights, f"{inner}.out_proj")
-    fill_norm(own.layer_norm, weights, f"{layer}.around.0.norm")
+    fill_norm(own.layer_norm, weights, f"{layer}.residuals.0.norm")
     last = 1
     if layer.startswith("decoder"):
         cross = spec.attention
         last = 2
-        parts = "q_proj", "kv_proj", "out_proj"
-        for linear, part in zip(cross.linear, parts, strict=True):
-            fill_linear(linear, weights, f"{layer}.cross.{part}")
-        fill_norm(cross.layer_norm, weights, f"{layer}.around.1.norm")
+        names = "q_proj", "kv_proj", "out_proj"
+        for linear, name in zip(cross.linear, names, strict=True):
+            fill_linear(linear, weights, f"{layer}.cross_attention.{name}")
+        fill_norm(cross.layer_norm, weights, f"{layer}.residuals.1.norm")
     fill_linear(spec.ffn.linear_0, weights, f"{layer}.feed_forward.up_proj")
     fill_linear(spec.ffn.linear_1, weights, f"{layer}.feed_forward.down_proj")
-    fill_norm(spec.ffn.layer_norm, weights, f"{layer}.around.{last}.norm")
+    fill_norm(spec.ffn.layer_norm, weights, f"{layer}.residuals.{last}.norm")
 
 
 def make_spec(weights: Weights, n_layers: int, n_heads: int) -> Any:
@@ -62,20 +62,20 @@ def make_spec(weights: Weights, n_layers: int, n_heads: int) -> Any:
         pre_norm=True,
         activation=common_spec.Activation.RELU,
     )
-    table = weights["target.words.weight"]
+    table = weights["target_embedding.tokens.weight"]
     for side, name in ((spec.encoder, "encoder"), (spec.decoder, "decoder")):
         several = isinstance(side.embeddings, list)
-        words = side.embeddings[0] if several else side.embeddings
-        words.weight = table
+        embeddings = side.embeddings[0] if several else side.embeddings
+        embeddings.weight = table
         side.scale_embeddings = True
         side.position_encodings.encodings = weights["positions"]
         fill_norm(side.layer_norm, weights, f"{name}.norm")
         for i, layer in enumerate(side.layer):
             fill_layer(layer, weights, f"{name}.layers.{i}")
     spec.decoder.projection.weight = table
-    words = [str(number) for number in range(len(table))]
-    spec.register_source_vocabulary(words)
-    spec.register_target_vocabulary(words)
+    tokens = [str(token_id) for token_id in range(len(table))]
+    spec.register_source_vocabulary(tokens)
+    spec.register_target_vocabulary(tokens)
     spec.config.bos_token = spec.config.decoder_start_token = BOS
     spec.config.eos_token = EOS
     spec.config.add_source_bos = spec.config.add_source_eos = False
@@ -104,16 +104,16 @@ def load(path: str) -> ctranslate2.Translator:
 def main() -> None:
     translator = load(sys.argv[1])
     for line in sys.stdin:
-        sources, n_words, show = json.loads(line)
+        sources, n, show = json.loads(line)
         found = translator.translate_batch(
             sources,
             beam_size=1,
             max_batch_size=0,
-            min_decoding_length=n_words,
-            max_decoding_length=n_words,
+            min_decoding_length=n,
+            max_decoding_length=n,
         )
-        written = [[int(w) for w in row.hypotheses[0]] for row in found]
-        print(json.dumps(written if show else None), flush=True)
+        rows = [[int(token) for token in row.hypotheses[0]] for row in found]
+        print(json.dumps(rows if show else None), flush=True)
 
 
 if __name__ == "__main__":

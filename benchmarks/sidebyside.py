@@ -37,11 +37,11 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def device_name(engine: ComputeConfig = ON_CPU, short: bool = False) -> str:
+def device_name(compute: ComputeConfig = ON_CPU, short: bool = False) -> str:
     """The name of what computes: "cpu", or for files and people, the GPU's."""
-    if not engine.uses_cuda_graphs:
-        return engine.device.type if short else cpu_name()
-    name = torch.cuda.get_device_name(engine.device)
+    if not compute.uses_cuda_graphs:
+        return compute.device.type if short else cpu_name()
+    name = torch.cuda.get_device_name(compute.device)
     return name.lower().replace(" ", "-") if short else name
 
 
@@ -53,11 +53,11 @@ def driver() -> str:
         return "none"
 
 
-def introduce(engine: ComputeConfig = ON_CPU) -> None:
+def introduce(compute: ComputeConfig = ON_CPU) -> None:
     """Print what is measured on."""
     print(
         f"torch {torch.__version__}, {torch.get_num_threads()} threads, "
-        f"{device_name(engine)}"
+        f"{device_name(compute)}"
     )
 
 
@@ -125,7 +125,7 @@ def keep(
     name: str,
     command: Sequence[str],
     peers: dict[str, str],
-    engine: ComputeConfig = ON_CPU,
+    compute: ComputeConfig = ON_CPU,
     **found: Any,
 ) -> None:
     """Write what was found to results/name.json, with what it was found on."""
@@ -134,8 +134,8 @@ def keep(
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "cpu": cpu_name(),
         **(
-            {"gpu": device_name(engine), "driver": driver()}
-            if engine.uses_cuda_graphs
+            {"gpu": device_name(compute), "driver": driver()}
+            if compute.uses_cuda_graphs
             else {}
         ),
         "threads": torch.get_num_threads(),

@@ -4,7 +4,8 @@ from typing import Any
 
 import torch
 
-from attention_book.corpus import BOS, EOS
+from attention_book.corpus import BOS, EOS, pad
+from attention_book.decoding import generate
 from attention_book.training import (
     BatchLoader,
     Example,
@@ -79,3 +80,30 @@ def make_vit(seed: int = 0, **changes: Any) -> ViT:
     """Return a small model in eval mode; the same seed makes the same."""
     torch.manual_seed(seed)
     return ViT(make_vit_config(**changes)).eval()
+
+
+def make_varied(
+    sources: list[list[int]], n_distinct: int = 3, **changes: Any
+) -> Transformer:
+    """Return a model whose translations of the sources differ, by length too.
+
+    Untrained weights generate nearly the same for all; larger ones do not.
+    """
+    for seed in range(50):
+        model = make_transformer(seed, **changes)
+        with torch.no_grad():
+            for stack in model.encoder, model.decoder:
+                for parameter in stack.parameters():
+                    if parameter.ndim == 2:
+                        parameter *= 2
+                    else:
+                        parameter += 0.3 * torch.randn_like(parameter)
+            for layer in model.decoder.layers:
+                layer.cross_attention.kv_proj.weight.mul_(4)
+                layer.cross_attention.out_proj.weight.mul_(4)
+            model.target_embedding.tokens.weight[EOS] *= 2
+        found = generate(model, *pad(sources), max_length=9)
+        lengths = {len(token_ids) for token_ids in found}
+        if len(lengths) > 1 and len({*map(tuple, found)}) >= n_distinct:
+            return model
+    raise AssertionError(f"no such model with {changes}")

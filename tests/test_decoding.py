@@ -1,291 +1,137 @@
 """attention_book.decoding against recomputing, counting and trying all."""
 
-import copy
 import itertools
 import math
-import random
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attention_book import decoding
-from attention_book.checkpoints import save_model
-from attention_book.corpus import BOS, EOS, SPECIAL_TOKENS, WordTokenizer, pad
-from attention_book.decoding import cross_weights, greedy, sampler, score
-from attention_book.fast_decoding import (
-    IncrementalDecoder,
-    PrepackedLinear,
-    Translator,
+from attention_book.corpus import BOS, EOS, pad
+from attention_book.decoding import (
     beam_search,
-    write,
+    cross_weights,
+    generate,
+    greedy,
+    sampler,
+    score,
 )
-from attention_book.fast_decoding.beam import length_penalty
-from attention_book.fast_decoding.state import DecodingState
-from attention_book.training import Trainer, TrainingConfig
-from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.decoding.beam import normalize_score
+from attention_book.transformer import Transformer
+from tests.factories import make_transformer, make_varied
 
 
-MOST = 17
-SMALL: dict[str, Any] = {
-    "source_vocab_size": 13,
-    "target_vocab_size": 11,
-    "d_model": 24,
-    "n_heads": 3,
-    "d_ff": 40,
-    "n_layers": 2,
-    "max_length": MOST,
-}
+MAX = 9
 SOURCES = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5, 5], [4, 9, 8, 7]]
-
-
-@cache
-def trained(seed: int, n_steps: int, **changes: Any) -> Transformer:
-    """A model that has begun to learn translations drawn at random."""
-    config = TransformerConfig(**SMALL | changes)
-    rng = random.Random(seed)
-    examples = []
-    sources = [
-        [w for w in words if w < config.source_vocab_size] for words in SOURCES
-    ]
-    for source, most in zip(sources, (2, 9, 5, 12, 7), strict=True):
-        target = [
-            rng.randrange(3, config.target_vocab_size) for _ in range(most)
-        ]
-        most = config.max_length
-        examples.append(((source or [3])[:most], [BOS, *target, EOS][:most]))
-    torch.manual_seed(seed)
-    config = TrainingConfig(
-        n_steps=n_steps, batch_tokens=99, learning_rate=2e-2, warmup_steps=4
+KINDS = [
+    {"positions": positions, "norm": norm, "n_kv_heads": n_kv_heads}
+    for positions, norm, n_kv_heads in itertools.product(
+        ("sinusoidal", "learned", "rotary", "alibi"),
+        ("post", "pre"),
+        (None, 2, 1),
     )
-    trainer = Trainer(Transformer(config), examples, config)
-    for _ in range(n_steps):
-        trainer.step()
-    trainer.optimizer.zero_grad()
-    return trainer.model.eval()
+]
 
 
-def a_model(seed: int = 1, n_steps: int = 25, **changes: Any) -> Transformer:
-    return copy.deepcopy(trained(seed, n_steps, **changes))
+@pytest.fixture(scope="module")
+def model() -> Transformer:
+    return make_varied(SOURCES)
 
 
 @torch.no_grad()
-def next_scores(
-    model: Transformer, source: Sequence[int], words: Sequence[int]
+def next_log_probs(
+    model: Transformer, source: Sequence[int], token_ids: Sequence[int]
 ) -> Tensor:
-    """Log-probabilities of the next word, all computed anew."""
+    """Log-probabilities of the next token, all computed anew."""
     logits = model(
         torch.tensor([source]),
         torch.tensor([len(source)]),
-        torch.tensor([[BOS, *words]]),
+        torch.tensor([[BOS, *token_ids]]),
     )
     return logits[0, -1].log_softmax(-1)
 
 
-def plainly(
-    model: Transformer, source: Sequence[int], max_length: int = MOST
+def recompute(
+    model: Transformer, source: Sequence[int], max_length: int = MAX
 ) -> list[int]:
-    words: list[int] = []
-    while len(words) < max_length and words[-1:] != [EOS]:
-        words.append(int(next_scores(model, source, words).argmax()))
-    return words
+    """Greedy search without a cache."""
+    token_ids: list[int] = []
+    while len(token_ids) < max_length and token_ids[-1:] != [EOS]:
+        log_probs = next_log_probs(model, source, token_ids)
+        token_ids.append(int(log_probs.argmax()))
+    return token_ids
 
 
-KINDS = [
-    {"norm": norm, "positions": positions, "feed_forward": feed_forward}
-    for norm in ("post", "pre")
-    for positions in ("sinusoidal", "learned", "rotary")
-    for feed_forward in ("relu", "gelu", "swiglu")
-]
-
-
-@pytest.mark.parametrize("share_embeddings", [False, True])
 @pytest.mark.parametrize("kinds", KINDS)
-def test_writing_equals_computing_all_anew(
-    kinds: dict[str, Any], share_embeddings: bool, unchecked: None
+def test_generating_equals_recomputing(
+    kinds: dict[str, Any], unchecked: None
 ) -> None:
-    sizes = (
-        {"source_vocab_size": 11, "share_embeddings": True} if shared else {}
-    )
-    model = a_model(**kinds, **sizes)
-    decoder = IncrementalDecoder(model)
-    expected = [plainly(model, source) for source in SOURCES]
-    assert len({tuple(words) for words in expected}) > 2
-    found = write(decoder, *pad(SOURCES), max_length=MOST)
-    assert found == expected
-    for source, words in zip(SOURCES, expected, strict=True):
-        assert write(decoder, *pad([source]), max_length=MOST) == [words]
+    model = make_varied(SOURCES, **kinds)
+    expected = [recompute(model, source) for source in SOURCES]
+    assert generate(model, *pad(SOURCES), max_length=MAX) == expected
+    for source, token_ids in zip(SOURCES, expected, strict=True):
+        found = generate(model, *pad([source]), max_length=MAX)
+        assert found == [token_ids]
 
 
-@pytest.fixture(scope="module")
-def uneven() -> Transformer:
-    """Its sentences end at different places."""
-    model = a_model(n_steps=60)
-    ends = [len(plainly(model, source)) for source in SOURCES]
-    assert len(set(ends)) > 3
-    return model
+def test_no_more_than_max_length_is_generated(model: Transformer) -> None:
+    for n in (1, 3):
+        expected = [recompute(model, source, n) for source in SOURCES]
+        assert generate(model, *pad(SOURCES), max_length=n) == expected
+    assert generate(model, *pad([[3]]), max_length=0) == [[]]
 
 
-def test_rows_that_have_finished_cost_nothing(
-    uneven: Transformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = []
-    places = []
-    shapes = []
-    step = IncrementalDecoder.step
-
-    def watched(self: Any, writing: DecodingState, words: Tensor) -> Tensor:
-        rows.append(len(words))
-        assert len(writing) == len(words) == writing.sources.shape[2]
-        places.append(writing.words.data_ptr())
-        shapes.append(writing.words.shape[4])
-        return step(self, writing, words)
-
-    monkeypatch.setattr(IncrementalDecoder, "step", watched)
-    decoder = IncrementalDecoder(uneven)
-    found = write(decoder, *pad(SOURCES), max_length=MOST)
-    expected = [plainly(uneven, source) for source in SOURCES]
-    assert found == expected
-    ends = [len(words) for words in expected]
-    assert rows == [sum(n > i for n in ends) for i in range(max(ends))]
-    assert len(set(rows)) > 2
-    assert len(set(places)) == 1
-    assert set(shapes) == {MOST}
-
-
-def test_only_one_row_moves_for_each_that_leaves(
-    uneven: Transformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved = []
-    copy = DecodingState.copy
-
-    def watched(self: Any, rows: list[int], into: list[int]) -> None:
-        assert len(rows) == len(into)
-        moved.extend(rows)
-        copy(self, rows, into)
-
-    monkeypatch.setattr(DecodingState, "copy", watched)
-    found = write(IncrementalDecoder(uneven), *pad(SOURCES), max_length=MOST)
-    assert len(moved) < sum(words[-1] == EOS for words in found)
-
-
-def test_a_word_is_written_at_most_so_often(uneven: Transformer) -> None:
-    decoder = IncrementalDecoder(uneven)
-    expected = [plainly(uneven, source, 3) for source in SOURCES]
-    assert write(decoder, *pad(SOURCES), max_length=3) == expected
-    assert write(decoder, *pad([[3]]), max_length=0) == [[]]
-
-
-def test_the_room_and_the_lengths_are_checked(unchecked: None) -> None:
-    decoder = IncrementalDecoder(a_model())
-    table, lengths = pad([[3, 4], [5]])
-    writing = decoder.start(table, lengths, 1)
-    decoder.step(writing, torch.tensor([BOS, BOS]))
-    with pytest.raises(ValueError, match="there is room for 1 words, no more"):
-        decoder.step(writing, torch.tensor([4, 4]))
-    for wrong in [0, 2], [1, 3], [-1, 2]:
-        with pytest.raises(ValueError, match="lengths must be 1 to 2, got"):
-            decoder.start(table, torch.tensor(wrong), 5)
-    learned = IncrementalDecoder(a_model(positions="learned", max_length=5))
-    with pytest.raises(ValueError, match="positions must be from 0 to 4"):
-        learned.start(table, lengths, 6)
-    learned.start(table, lengths, 5)
-
-
-def test_padding_is_not_looked_at() -> None:
-    decoder = IncrementalDecoder(a_model())
+def test_padding_of_the_source_is_hidden(model: Transformer) -> None:
     table = torch.tensor([[3, 4, 0, 0], [5, 0, 0, 0]])
     other = torch.tensor([[3, 4, 9, 8], [5, 7, 6, 12]])
     lengths = torch.tensor([2, 1])
-    words = write(decoder, table, lengths, max_length=5)
-    assert write(decoder, other, lengths, max_length=5) == words
-    writings = [decoder.start(t, lengths, 1) for t in (table, other)]
-    start = torch.tensor([BOS, BOS])
-    a, b = (decoder.step(writing, start) for writing in writings)
-    torch.testing.assert_close(a, b)
+    for search in generate, beam_search:
+        found = search(model, table, lengths, max_length=5)
+        assert search(model, other, lengths, max_length=5) == found
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_the_given_model_is_left_alone(training: bool) -> None:
-    model = a_model(dropout=0.5).train(training)
-    before = {name: p.clone() for name, p in model.state_dict().items()}
-    kinds = [type(module) for module in model.modules()]
-    decoder = IncrementalDecoder(model)
-    first = write(decoder, *pad(SOURCES), max_length=MOST)
-    assert [type(module) for module in model.modules()] == kinds
-    assert all(m.training == training for m in model.modules())
-    assert all(p.requires_grad for p in model.parameters())
-    for name, p in model.state_dict().items():
-        assert torch.equal(p, before[name])
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-    assert write(decoder, *pad(SOURCES), max_length=MOST) == first
+@pytest.mark.parametrize("wrong", [[0, 2], [1, 3], [-1, 2]])
+def test_lengths_are_checked(model: Transformer, wrong: list[int]) -> None:
+    table, _ = pad([[3, 4], [5]])
+    for search in generate, beam_search:
+        with pytest.raises(ValueError, match="lengths must be from 1 to 2"):
+            search(model, table, torch.tensor(wrong), max_length=5)
 
 
-@pytest.mark.parametrize("tiles", [True, False])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize(
-    "shape", [(7,), (1, 7), (1, 1, 7), (2, 7), (40, 7), (3, 2, 7), (0, 7)]
-)
-def test_weights_laid_out_give_the_same(
-    shape: tuple[int, ...],
-    bias: bool,
-    dtype: torch.dtype,
-    tiles: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if not tiles:
-        monkeypatch.setattr(decoding, "can_prepack", lambda weight: False)
-    torch.manual_seed(0)
-    plain = nn.Linear(7, 5, bias=bias, dtype=dtype)
-    ours = PrepackedLinear(plain.weight, plain.bias)
-    laid = tiles and decoding.can_prepack(torch.ones(1, dtype=dtype))
-    assert (ours.tiles is not None) == laid
-    x = torch.randn(shape, dtype=dtype)
-    before = x.clone(), plain.bias.clone() if bias else None
-    with torch.inference_mode():
-        for _ in range(2):
-            torch.testing.assert_close(ours(x), plain(x))
-    assert torch.equal(x, before[0])
-    if bias:
-        assert torch.equal(plain.bias, before[1])
+def test_learnt_positions_come_to_an_end() -> None:
+    model = make_transformer(positions="learned", max_length=4)
+
+    def never_end(logits: Tensor) -> Tensor:
+        return logits[:, EOS + 1 :].argmax(-1) + EOS + 1
+
+    options = {"next_token": never_end}
+    (found,) = generate(model, *pad([[3]]), max_length=4, **options)
+    assert len(found) == 4
+    with pytest.raises(ValueError, match="positions must be from 0 to 3"):
+        generate(model, *pad([[3]]), max_length=5, **options)
 
 
-def test_without_tiles_the_same_is_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model = a_model()
-    usual = write(IncrementalDecoder(model), *pad(SOURCES), max_length=MOST)
-    monkeypatch.setattr(decoding, "can_prepack", lambda weight: False)
-    decoder = IncrementalDecoder(model)
-    assert write(decoder, *pad(SOURCES), max_length=MOST) == usual
-    double = IncrementalDecoder(model.double())
-    assert write(double, *pad(SOURCES), max_length=MOST) == usual
+def frequencies(n: int = 4000, **options: Any) -> list[float]:
+    """How often each of four tokens is drawn."""
+    logits = torch.tensor([2.0, 0.0, 3.0, 1.0]).expand(n, 4)
+    sample = sampler(torch.Generator().manual_seed(0), **options)
+    return (sample(logits).bincount(minlength=4) / n).tolist()
 
 
-def shares_of(n: int = 4000, **options: Any) -> list[float]:
-    scores = torch.tensor([2.0, 0.0, 3.0, 1.0]).expand(n, 4)
-    draw = sampler(torch.Generator().manual_seed(0), **options)
-    return (draw(scores).bincount(minlength=4) / n).tolist()
-
-
-def probabilities(scores: list[float]) -> list[float]:
-    total = sum(map(math.exp, scores))
-    return [math.exp(s) / total for s in scores]
+def softmax(logits: list[float]) -> list[float]:
+    total = sum(map(math.exp, logits))
+    return [math.exp(x) / total for x in logits]
 
 
 NOT = -math.inf
 
 
 @pytest.mark.parametrize(
-    ("options", "scores"),
+    ("options", "logits"),
     [
         ({}, [2, 0, 3, 1]),
         ({"temperature": 0.5}, [4, 0, 6, 2]),
@@ -299,40 +145,55 @@ NOT = -math.inf
         ({"temperature": 0.5, "top_p": 0.8}, [NOT, NOT, 3, NOT]),
     ],
 )
-def test_words_are_drawn_by_their_shares(
-    options: dict[str, Any], scores: list[float]
+def test_tokens_are_sampled_by_their_probabilities(
+    options: dict[str, Any], logits: list[float]
 ) -> None:
-    found = shares_of(**options)
-    wanted = probabilities(scores)
-    for share, probability in zip(found, wanted, strict=True):
-        assert share == pytest.approx(probability, abs=0.025)
-        assert (share == 0) == (probability == 0)
+    found = frequencies(**options)
+    for frequency, probability in zip(found, softmax(logits), strict=True):
+        assert frequency == pytest.approx(probability, abs=0.025)
+        assert (frequency == 0) == (probability == 0)
+
+
+def test_enough_is_enough() -> None:
+    sample = sampler(torch.Generator().manual_seed(0), top_p=0.5)
+    assert len(sample(torch.zeros(40, 2)).unique()) == 1
+
+
+def test_half_precision_drops_no_token() -> None:
+    logits = torch.zeros(30_000, 50, dtype=torch.bfloat16)
+    logits[:, 0] = 7  # some 26 draws of each of the others
+    for top_p in (1.0, 0.99999):
+        sample = sampler(torch.Generator().manual_seed(0), top_p=top_p)
+        assert len(sample(logits).unique()) == 50
 
 
 @pytest.mark.parametrize(
     "options", [{"top_k": 1}, {"top_p": 1e-9}, {"temperature": 1e-4}]
 )
-def test_caution_is_greedy(options: dict[str, Any]) -> None:
-    scores = torch.randn(30, 11, generator=torch.Generator().manual_seed(3))
-    draw = sampler(torch.Generator().manual_seed(0), **options)
-    assert torch.equal(draw(scores), greedy(scores))
-    assert torch.equal(greedy(scores), scores.argmax(-1))
-    decoder = IncrementalDecoder(a_model())
-    for choose in draw, greedy:
-        found = write(
-            decoder, *pad(SOURCES), max_length=9, next_token=next_token
+def test_caution_is_greedy(
+    options: dict[str, Any], model: Transformer
+) -> None:
+    logits = torch.randn(30, 11, generator=torch.Generator().manual_seed(3))
+    sample = sampler(torch.Generator().manual_seed(0), **options)
+    assert torch.equal(sample(logits), greedy(logits))
+    assert torch.equal(greedy(logits), logits.argmax(-1))
+    expected = generate(model, *pad(SOURCES), max_length=MAX)
+    for strategy in sample, greedy:
+        found = generate(
+            model, *pad(SOURCES), max_length=MAX, next_token=strategy
         )
-        assert found == write(decoder, *pad(SOURCES), max_length=9)
+        assert found == expected
 
 
-def test_chance_comes_from_the_generator_alone() -> None:
-    def drawn(seed: int) -> list[list[int]]:
-        draw = sampler(torch.Generator().manual_seed(seed), temperature=3.0)
-        return write(decoder, *pad(SOURCES), max_length=9, next_token=draw)
+def test_all_randomness_comes_from_the_generator(model: Transformer) -> None:
+    def sampled(seed: int) -> list[list[int]]:
+        sample = sampler(torch.Generator().manual_seed(seed), temperature=3.0)
+        return generate(
+            model, *pad(SOURCES), max_length=MAX, next_token=sample
+        )
 
-    decoder = IncrementalDecoder(a_model())
     state = torch.get_rng_state()
-    assert drawn(0) == drawn(0) != drawn(1)
+    assert sampled(0) == sampled(0) != sampled(1)
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -355,26 +216,42 @@ def test_a_sampler_that_makes_no_sense(options: dict[str, Any]) -> None:
 
 
 def all_translations(
-    model: Transformer, source: Sequence[int], most: int
+    model: Transformer, source: Sequence[int], max_length: int
 ) -> dict[tuple[int, ...], float]:
-    """Log-probabilities of all that can be written."""
-    ended: dict[tuple[int, ...], float] = {}
-    going: dict[tuple[int, ...], float] = {(): 0.0}
-    while going:
-        prefixes = list(going)
+    """Log-probabilities of all that can be generated."""
+    finished: dict[tuple[int, ...], float] = {}
+    active: dict[tuple[int, ...], float] = {(): 0.0}
+    while active:
+        prefixes = list(active)
         with torch.no_grad():
-            target = torch.tensor([[BOS, *words] for words in prefixes])
+            target = torch.tensor([[BOS, *prefix] for prefix in prefixes])
             n = len(prefixes)
             table = torch.tensor([source]).expand(n, -1)
             lengths = torch.full((n,), len(source))
             logits = model(table, lengths, target)[:, -1].log_softmax(-1)
         longer = {}
-        for words, row in zip(prefixes, logits.tolist(), strict=True):
-            for word, s in enumerate(row):
-                done = word == EOS or len(words) + 1 == most
-                (ended if done else longer)[*words, word] = going[words] + s
-        going = longer
-    return ended
+        for prefix, row in zip(prefixes, logits.tolist(), strict=True):
+            for token_id, log_prob in enumerate(row):
+                done = token_id == EOS or len(prefix) + 1 == max_length
+                found = finished if done else longer
+                found[*prefix, token_id] = active[prefix] + log_prob
+        active = longer
+    return finished
+
+
+SMALL_SOURCES = [[3, 4, 5], [4], [5, 3]]
+
+
+@cache
+def small_model(norm: str) -> Transformer:
+    sizes = {"source_vocab_size": 6, "target_vocab_size": 5}
+    return make_varied(SMALL_SOURCES, norm=norm, **sizes)
+
+
+@cache
+def translations_of_small(norm: str) -> list[dict[tuple[int, ...], float]]:
+    model = small_model(norm)
+    return [all_translations(model, source, 4) for source in SMALL_SOURCES]
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
@@ -382,172 +259,138 @@ def all_translations(
 def test_a_wide_beam_finds_the_best_of_all(
     alpha: float, norm: str, unchecked: None
 ) -> None:
-    most = 4
-    sources = [[3, 4, 5], [4]]
-    differ = 0
-    for seed in range(3):
-        model = a_model(
-            seed, 8, source_vocab_size=6, target_vocab_size=5, norm=norm
-        )
-        decoder = IncrementalDecoder(model)
-        best = []
-        for source in sources:
-            every = all_translations(model, source, most)
-            assert sum(map(math.exp, every.values())) == pytest.approx(1)
-            best.append(
-                max(
-                    every,
-                    key=lambda w, e=every: e[w] / ((5 + len(w)) / 6) ** alpha,
-                )
-            )
-        options: dict[str, Any] = {"max_length": most, "alpha": alpha}
-        found = beam_search(decoder, *pad(sources), size=5**4, **options)
-        assert [tuple(words) for words in found] == best
-        differ += found != write(decoder, *pad(sources), max_length=most)
-    assert differ or alpha == 1  # else greedy would have done
+    best = []
+    for every in translations_of_small(norm):
+        assert sum(map(math.exp, every.values())) == pytest.approx(1)
+        score_of = {
+            t: p / ((5 + len(t)) / 6) ** alpha for t, p in every.items()
+        }
+        best.append(max(every, key=score_of.__getitem__))
+    model = small_model(norm)
+    found = beam_search(
+        model,
+        *pad(SMALL_SOURCES),
+        max_length=4,
+        beam_size=5**4,
+        length_penalty=alpha,
+    )
+    assert [tuple(token_ids) for token_ids in found] == best
+    assert found != generate(model, *pad(SMALL_SOURCES), max_length=4)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
-def test_a_beam_of_one_is_greedy(alpha: float, unchecked: None) -> None:
-    for seed in range(5):
-        model = a_model(seed, 9)
-        decoder = IncrementalDecoder(model)
-        found = beam_search(
-            decoder, *pad(SOURCES), max_length=MOST, size=1, alpha=alpha
-        )
-        assert found == write(decoder, *pad(SOURCES), max_length=MOST)
+def test_a_beam_of_one_is_greedy(alpha: float, model: Transformer) -> None:
+    found = beam_search(
+        model,
+        *pad(SOURCES),
+        max_length=MAX,
+        beam_size=1,
+        length_penalty=alpha,
+    )
+    assert found == generate(model, *pad(SOURCES), max_length=MAX)
 
 
-@pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-def test_beams_of_a_batch_equal_one_by_one(
-    size: int, positions: str, unchecked: None
-) -> None:
-    for seed in range(2):
-        model = a_model(seed, 12, positions=positions)
-        decoder = IncrementalDecoder(model)
-        options = {"max_length": 9, "size": size}
-        found = beam_search(decoder, *pad(SOURCES), **options)
-        for source, words in zip(SOURCES, found, strict=True):
-            assert plain_beam(model, source, 9, size) == words
-            assert beam_search(decoder, *pad([source]), **options) == [words]
-
-
-def plain_beam(
-    model: Transformer, source: Sequence[int], most: int, size: int
+def recompute_beam(
+    model: Transformer,
+    source: Sequence[int],
+    max_length: int,
+    beam_size: int,
+    alpha: float,
 ) -> list[int]:
-    """The same search with lists, compute_context everything anew."""
-    going: list[tuple[float, list[int]]] = [(0.0, [])]
-    ended: list[tuple[float, list[int]]] = []
-    while going and len(ended) < size:
+    """The same search without caches, one hypothesis after another."""
+    active: list[tuple[float, list[int]]] = [(0.0, [])]
+    finished: list[tuple[float, list[int]]] = []
+    while active and len(finished) < beam_size:
         longer = [
-            (so_far + s, [*words, word])
-            for so_far, words in going
-            for word, s in enumerate(
-                next_scores(model, source, words).tolist()
+            (so_far + log_prob, [*token_ids, token_id])
+            for so_far, token_ids in active
+            for token_id, log_prob in enumerate(
+                next_log_probs(model, source, token_ids).tolist()
             )
         ]
         longer.sort(key=lambda item: -item[0])
-        going = []
-        for place, (s, words) in enumerate(longer[: 2 * size]):
-            if words[-1] == EOS or len(words) == most:
-                if place < size:
-                    ended.append((length_penalty(s, len(words), 0.6), words))
-            elif len(going) < size:
-                going.append((s, words))
-    return max(ended)[1]
+        active = []
+        for rank, (log_prob, token_ids) in enumerate(longer[: 2 * beam_size]):
+            n = len(token_ids)
+            if token_ids[-1] == EOS or n == max_length:
+                if rank < beam_size:
+                    score = normalize_score(log_prob, n, alpha)
+                    finished.append((score, token_ids))
+            elif len(active) < beam_size:
+                active.append((log_prob, token_ids))
+    return max(finished)[1]
 
 
-def test_beams_that_are_done_cost_nothing(
-    uneven: Transformer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("alpha", [0.6, 3.0])
+@pytest.mark.parametrize("beam_size", [2, 3, 5])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"positions": "sinusoidal"},
+        {"positions": "rotary", "n_kv_heads": 2},
+        {"positions": "alibi", "norm": "pre"},
+    ],
+)
+def test_beams_equal_recomputing(
+    alpha: float, beam_size: int, kinds: dict[str, Any], unchecked: None
 ) -> None:
-    rows = []
-    places = set()
-    step = IncrementalDecoder.step
-
-    def watched(self: Any, writing: DecodingState, words: Tensor) -> Tensor:
-        rows.append(len(words))
-        places.add(writing.words.data_ptr())
-        return step(self, writing, words)
-
-    monkeypatch.setattr(IncrementalDecoder, "step", watched)
-    decoder = IncrementalDecoder(uneven)
-    beam_search(decoder, *pad(SOURCES), max_length=MOST, size=2)
-    assert rows[0] == 2 * len(SOURCES)
-    assert rows == sorted(rows, reverse=True)
-    assert rows[-1] < rows[0]
-    assert all(n % 2 == 0 for n in rows)
-    assert len(places) == 1
+    model = make_varied(SOURCES, **kinds)
+    found = beam_search(
+        model,
+        *pad(SOURCES),
+        max_length=MAX,
+        beam_size=beam_size,
+        length_penalty=alpha,
+    )
+    for source, token_ids in zip(SOURCES, found, strict=True):
+        expected = recompute_beam(model, source, MAX, beam_size, alpha)
+        assert token_ids == expected
 
 
-def test_scores_are_weighed_by_length() -> None:
-    assert length_penalty(-6.0, 1, 0.7) == -6.0
-    assert length_penalty(-6.0, 7, 1.0) == -3.0
-    assert length_penalty(-6.0, 19, 0.5) == pytest.approx(-3.0)
-    assert length_penalty(-6.0, 19, 0.0) == -6.0
+@pytest.mark.parametrize(
+    ("seed", "beam_size"),
+    [(1, 20), (24, 3), (25, 2)],  # too wide; <eos> fills up the beam
+)
+def test_beams_of_few_words(
+    seed: int, beam_size: int, unchecked: None
+) -> None:
+    model = make_transformer(seed, source_vocab_size=6, target_vocab_size=5)
+    found = beam_search(
+        model,
+        *pad(SMALL_SOURCES),
+        max_length=6,
+        beam_size=beam_size,
+        length_penalty=3.0,
+    )
+    for source, token_ids in zip(SMALL_SOURCES, found, strict=True):
+        assert token_ids == recompute_beam(model, source, 6, beam_size, 3.0)
 
 
-@pytest.mark.parametrize(("size", "alpha"), [(0, 0.6), (-1, 0.6), (2, -0.1)])
-def test_a_beam_that_makes_no_sense(size: int, alpha: float) -> None:
-    decoder = IncrementalDecoder(a_model())
-    message = f"wanted size > 0 and alpha >= 0, got {size} and {alpha}"
+def test_scores_are_normalised_by_length() -> None:
+    assert normalize_score(-6.0, 1, 0.7) == -6.0
+    assert normalize_score(-6.0, 7, 1.0) == -3.0
+    assert normalize_score(-6.0, 19, 0.5) == pytest.approx(-3.0)
+    assert normalize_score(-6.0, 19, 0.0) == -6.0
+
+
+@pytest.mark.parametrize(
+    ("beam_size", "alpha"), [(0, 0.6), (-1, 0.6), (2, -0.1), (2, math.nan)]
+)
+def test_a_beam_that_makes_no_sense(
+    beam_size: int, alpha: float, model: Transformer
+) -> None:
+    message = (
+        "wanted beam_size >= 1 and length_penalty >= 0, "
+        f"got {beam_size} and {alpha}"
+    )
     with pytest.raises(ValueError, match=message):
-        beam_search(decoder, *pad([[3]]), max_length=3, size=size, alpha=alpha)
-
-
-ENGLISH = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
-CHINESE = WordTokenizer([*SPECIAL_TOKENS, *"甲乙丙丁戊己庚辛"])
-
-
-def texts() -> list[str]:
-    """Forty texts whose lengths go up and down."""
-    letters = itertools.cycle("abcdefghij")
-    return [
-        " ".join(itertools.islice(letters, 1 + i * 7 % 11)) for i in range(40)
-    ]
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_many_texts_come_back_in_their_order(
-    beam: int, unchecked: None
-) -> None:
-    model = a_model(positions="learned", max_length=11)
-    translator = Translator(model, ENGLISH, CHINESE)
-    found = translator.translate(texts(), beam=beam)
-    assert len(set(found)) > 5
-    for text, translation in zip(texts(), found, strict=True):
-        assert translator.translate([text], beam=beam) == [translation]
-        if beam == 1:
-            words = plainly(model, ENGLISH.encode(text), 11)
-            assert translation == CHINESE.decode(words)
-    assert translator.translate([]) == []
-
-
-def test_a_saved_model_translates_alike(tmp_path: Path) -> None:
-    model = a_model()
-    save_model(tmp_path / "model", model, ENGLISH, CHINESE)
-    translator = Translator.load(tmp_path / "model")
-    expected = Translator(model, ENGLISH, CHINESE).translate(["a b", "c"])
-    assert translator.translate(["a b", "c"]) == expected
-    with pytest.raises(FileNotFoundError, match="none"):
-        Translator.load(tmp_path / "none")
-
-
-def test_texts_that_will_not_do() -> None:
-    model = a_model(positions="learned", max_length=3)
-    translator = Translator(model, ENGLISH, CHINESE)
-    with pytest.raises(ValueError, match=r"^unknown words: x y$"):
-        translator.translate(["a", "x b y"])
-    for empty in "", "  \n":
-        with pytest.raises(ValueError, match=r"1 to 3 words, got 0: '"):
-            translator.translate(["a", empty])
-    with pytest.raises(ValueError, match=r"got 4: 'a b c d'$"):
-        translator.translate(["a b c d"])
-    translator.translate(["a b c"])
-    for beam in 0, -2:
-        with pytest.raises(ValueError, match="wanted size > 0"):
-            translator.translate(["a"], beam=beam)
-    Translator(a_model(), ENGLISH, CHINESE).translate(["a b c d " * 5])
+        beam_search(
+            model,
+            *pad([[3]]),
+            max_length=3,
+            beam_size=beam_size,
+            length_penalty=alpha,
+        )
 
 
 def test_translations_are_scored() -> None:
@@ -594,7 +437,7 @@ def weights_by_hand(
     hook = layer.cross_attention.register_forward_pre_hook(
         lambda _, inputs: seen.append(inputs[:2])
     )
-    next_scores(model, source, target[:-1])
+    next_log_probs(model, source, target[:-1])
     hook.remove()
     x, memory = seen[0]
     heads = model.config.n_heads
@@ -610,13 +453,13 @@ def weights_by_hand(
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_where_it_looks(norm: str) -> None:
-    model = a_model(norm=norm)
+def test_weights_of_cross_attention(norm: str) -> None:
+    model = make_transformer(norm=norm)
     source = [3, 4, 5, 6, 7]
     target = [5, 6, EOS]
     weights = cross_weights(model, source, target)
-    assert weights.shape == (2, 3, 3, 5)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 3))
+    assert weights.shape == (2, 6, 3, 5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 6, 3))
     by_hand = weights_by_hand(model, source, target)
     torch.testing.assert_close(weights[0], by_hand.detach())
     assert not weights.requires_grad
@@ -628,7 +471,7 @@ def hooks_of(model: Transformer) -> int:
 
 
 def test_hooks_are_removed_even_on_error() -> None:
-    model = a_model(positions="learned", max_length=4)
+    model = make_transformer(positions="learned", max_length=4)
     with pytest.raises(ValueError, match="positions must be"):
         cross_weights(model, [3], [4] * 5)
     assert hooks_of(model) == 0

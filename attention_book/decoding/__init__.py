@@ -1,12 +1,17 @@
-# Made from docs/chapters/13-decoding.md (b427102d1f68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (c688194faf28). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.decoding.alignment import cross_weights
+from attention_book.decoding.beam import beam_search
+from attention_book.decoding.generate import generate
 from attention_book.decoding.scores import Scores, score
-from attention_book.decoding.strategies import greedy, sampler
+from attention_book.decoding.strategies import NextToken, greedy, sampler
 
 
 __all__ = [
+    "NextToken",
     "Scores",
+    "beam_search",
     "cross_weights",
+    "generate",
     "greedy",
     "sampler",
     "score",

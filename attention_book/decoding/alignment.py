@@ -1,36 +1,37 @@
-# Made from docs/chapters/13-decoding.md (debbd7d4c2e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (d39091812dcd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_book.corpus.special_tokens import BOS
-from attention_book.decoder import DecoderLayer
 from attention_book.multi_head import MultiHeadAttention, attention_weights
 from attention_book.transformer import Transformer
+
+
+__all__ = ["cross_weights"]
 
 
 @torch.no_grad()
 def cross_weights(
     model: Transformer, source: Sequence[int], target: Sequence[int]
 ) -> Float[Tensor, "layers heads target source"]:
-    """Return where each head of each layer looks before each target word.
+    """Return the cross-attention weights of each layer for each target token.
 
-    target begins without <bos>: row j is where the model looked when it
-    wrote target[j].
+    target begins without <bos>: row j holds the weights by which target[j]
+    was generated.
     """
     device = model.target_embedding.tokens.weight.device
-    found = list[Tensor]()
+    found: list[Tensor] = []
 
-    def keep(attention: MultiHeadAttention, inputs: tuple[Any, ...]) -> None:
+    def hook(attention: MultiHeadAttention, inputs: tuple[Any, ...]) -> None:
         found.append(attention_weights(attention, *inputs)[0])
 
-    layers = cast(list[DecoderLayer], list(model.decoder.layers))
-    hooks = [
-        layer.cross_attention.register_forward_pre_hook(keep)
-        for layer in layers
+    handles = [
+        layer.cross_attention.register_forward_pre_hook(hook)
+        for layer in model.decoder.layers
     ]
     try:
         model(
@@ -39,6 +40,6 @@ def cross_weights(
             torch.tensor([[BOS, *target[:-1]]], device=device),
         )
     finally:
-        for hook in hooks:
-            hook.remove()
+        for handle in handles:
+            handle.remove()
     return torch.stack(found)

@@ -1,12 +1,15 @@
-# Made from docs/chapters/13-decoding.md (562ad2bbf279). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (0bc5efe49c59). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import NamedTuple
+
+
+__all__ = ["Scores", "score"]
 
 
 class Scores(NamedTuple):
     """How good translations are, each from 0 to 100."""
 
-    exact: float  # share that equals the reference
+    exact: float  # percentage that equals the reference
     bleu: float
     chrf: float
 
@@ -27,10 +30,10 @@ def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
             f"got {len(references)} for {len(outputs)}"
         )
     pairs = zip(outputs, references, strict=True)
-    same = sum(output == reference for output, reference in pairs)
-    others = [list(references)]
+    n_exact = sum(output == reference for output, reference in pairs)
+    streams = [list(references)]  # sacrebleu takes several references
     return Scores(
-        100 * same / len(outputs),
-        sacrebleu.corpus_bleu(outputs, others, tokenize="zh").score,
-        sacrebleu.corpus_chrf(outputs, others).score,
+        100 * n_exact / len(outputs),
+        sacrebleu.corpus_bleu(outputs, streams, tokenize="zh").score,
+        sacrebleu.corpus_chrf(outputs, streams).score,
     )

@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (ddd765a01c2c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (5f004a0dba7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
@@ -6,16 +6,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 
-NextToken = Callable[
-    [Tensor], Tensor
-]  # (rows, n_words) scores to (rows,) words
+__all__ = ["NextToken", "greedy", "sampler"]
+
+
+NextToken = Callable[[Tensor], Tensor]  # logits (batch, vocab) to (batch,)
 
 
 def greedy(
-    scores: Float[Tensor, "rows n_words"],
-) -> Int[Tensor, " rows"]:
-    """NextToken the word with the highest score."""
-    return scores.argmax(-1)
+    logits: Float[Tensor, "batch vocab"],
+) -> Int[Tensor, " batch"]:
+    """Return the token with the highest logit."""
+    return logits.argmax(-1)
 
 
 def sampler(
@@ -25,13 +26,13 @@ def sampler(
     top_k: int | None = None,
     top_p: float = 1.0,
 ) -> NextToken:
-    """Make what draws words by their probability.
+    """Make a strategy that samples tokens by their probability.
 
     Args:
-        generator: Where chance comes from.
-        temperature: What scores are divided by.
-        top_k: How many words take part, or None for all.
-        top_p: The share of probability that takes part; at least one word.
+        generator: The random generator.
+        temperature: What logits are divided by.
+        top_k: How many tokens take part, or None for all.
+        top_p: The probability that takes part; at least one token does.
 
     Source: Fan et al. (2018), §5.4, for top-k; Holtzman et al. (2020), §3.1,
         for top-p.
@@ -43,12 +44,14 @@ def sampler(
             f"got {temperature}, {top_p} and {top_k}"
         )
 
-    def draw(scores: Tensor) -> Tensor:
-        best, words = (scores / temperature).sort(-1, descending=True)
-        shares = best[:, :top_k].softmax(-1)
-        before = shares.cumsum(-1) - shares
-        shares = shares.masked_fill(before >= top_p, 0)
-        place = torch.multinomial(shares, 1, generator=generator)
-        return words.gather(1, place)[:, 0]
+    def sample(logits: Tensor) -> Tensor:
+        scaled = logits.float() / temperature
+        best, token_ids = scaled.sort(-1, descending=True)
+        probabilities = best[:, :top_k].softmax(-1)
+        if top_p < 1:
+            before = probabilities.cumsum(-1) - probabilities
+            probabilities = probabilities.masked_fill(before >= top_p, 0)
+        drawn = torch.multinomial(probabilities, 1, generator=generator)
+        return token_ids.gather(1, drawn)[:, 0]
 
-    return draw
+    return sample

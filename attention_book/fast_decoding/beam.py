@@ -1,132 +1,141 @@
-# Made from docs/chapters/36-fast-decoding.md (e8bf5796fc56). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (d8df2935a2a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.corpus.special_tokens import BOS, EOS
+from attention_book.decoding.beam import check_beam, normalize_score
 from attention_book.fast_decoding.decoder import IncrementalDecoder
 from attention_book.fast_decoding.generate import drop_finished
-from attention_book.fast_decoding.state import Lengths, Table
 
 
-def length_penalty(score: float, n: int, alpha: float) -> float:
-    """Make scores of n words comparable; Wu et al. (2016), eq. 14."""
-    return float(score / ((5 + n) / 6) ** alpha)
+__all__ = ["fast_beam_search"]
 
 
-class Beam:
-    """The best beginnings of one translation, and the best that has ended."""
+class _Beam:
+    """The hypotheses of one translation, and the best that has finished."""
 
-    def __init__(self, size: int, alpha: float, max_length: int) -> None:
-        self.size = size
-        self.alpha = alpha
+    def __init__(
+        self, beam_size: int, length_penalty: float, max_length: int
+    ) -> None:
+        self.beam_size = beam_size
+        self.length_penalty = length_penalty
         self.max_length = max_length
-        self.words: list[list[int]] = [[] for _ in range(size)]
-        self.scores = [0.0] + [-math.inf] * (size - 1)  # all alike at first
+        self.token_ids: list[list[int]] = [[] for _ in range(beam_size)]
+        self.log_probs = [0.0] + [-math.inf] * (beam_size - 1)  # all alike
         self.best: tuple[float, list[int]] = (-math.inf, [])
-        self.n_ended = 0
+        self.n_finished = 0
+
+    def best_possible_score(self) -> float:
+        """What the best hypothesis could reach, if it lost nothing more."""
+        best = max(self.log_probs)
+        return normalize_score(best, self.max_length, self.length_penalty)
 
     def is_done(self) -> bool:
-        """Whether size have ended, or no beginning can become better."""
-        hope = length_penalty(max(self.scores), self.max_length, self.alpha)
-        return self.n_ended >= self.size or self.best[0] >= hope
+        """Whether enough have finished, or none can become better."""
+        return (
+            self.n_finished >= self.beam_size
+            or self.best[0] >= self.best_possible_score()
+        )
 
     def extend(
         self, candidates: list[tuple[float, int, int]]
     ) -> list[tuple[int, int]]:
-        """Go on with the best candidates: score, row, next word; best first.
+        """Go on with the best candidates: log-probability, row, next token.
 
-        Returns which row is to be copied into which: a beginning stays in
-        its row, and where it forks, the others go to rows that died.
+        Returns which row is to be copied into which: a hypothesis stays in
+        its row, and where it forks, the others go to rows that are free.
         """
         children: list[tuple[float, int, list[int]]] = []
-        for place, (score, row, word) in enumerate(candidates):
-            words = [*self.words[row], word]
-            if word == EOS or len(words) == self.max_length:
-                if place < self.size:  # so that one is greedy
-                    ended = length_penalty(score, len(words), self.alpha)
-                    self.best = max(self.best, (ended, words))
-                    self.n_ended += 1
-            elif len(children) < self.size and score > -math.inf:
-                children.append((score, row, words))
+        for rank, (log_prob, row, token_id) in enumerate(candidates):
+            if log_prob == -math.inf:
+                break
+            token_ids = [*self.token_ids[row], token_id]
+            n = len(token_ids)
+            if token_id == EOS or n == self.max_length:
+                if rank < self.beam_size:  # so that a beam of one is greedy
+                    score = normalize_score(log_prob, n, self.length_penalty)
+                    self.best = max(self.best, (score, token_ids))
+                    self.n_finished += 1
+            elif len(children) < self.beam_size:
+                children.append((log_prob, row, token_ids))
         parents = {row for _, row, _ in children}
-        free = [row for row in range(self.size) if row not in parents]
-        self.scores = [-math.inf] * self.size
+        free = [row for row in range(self.beam_size) if row not in parents]
+        self.log_probs = [-math.inf] * self.beam_size
         copies = []
-        for score, row, words in children:
-            seat = row
-            if self.scores[row] > -math.inf:  # an elder child sits here
-                seat = free.pop()
-                copies.append((row, seat))
-            self.scores[seat] = score
-            self.words[seat] = words
+        for log_prob, row, token_ids in children:
+            slot = row
+            if self.log_probs[row] > -math.inf:  # taken by an elder child
+                slot = free.pop()
+                copies.append((row, slot))
+            self.log_probs[slot] = log_prob
+            self.token_ids[slot] = token_ids
         return copies
 
 
 @torch.inference_mode()
-def beam_search(
+def fast_beam_search(
     decoder: IncrementalDecoder,
-    source: Table,
-    lengths: Lengths,
+    source: Int[Tensor, "batch source"],
+    lengths: Int[Tensor, " batch"],
     *,
     max_length: int,
-    size: int = 4,
-    alpha: float = 0.6,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
 ) -> list[list[int]]:
-    """Write the best translation of each source that is found.
-
-    size beginnings are kept; a larger alpha favours longer ones.
+    """Return the best translation found of each source, as beam_search does.
 
     Source: Wu et al. (2016), §7, without their coverage penalty.
     """
-    if size < 1 or alpha < 0:
-        raise ValueError(
-            f"wanted size > 0 and alpha >= 0, got {size} and {alpha}"
-        )
-    writing = decoder.start(source, lengths, max_length)
-    writing.repeat(size)
-    home = writing.words.device
-    beams = [Beam(size, alpha, max_length) for _ in lengths]
-    going = beams
-    words = torch.full((len(writing),), BOS)
-    while going:
-        scores = decoder.step(writing, words.to(home)).float().log_softmax(-1)
-        candidates = best_candidates(scores, going)
+    check_beam(beam_size, length_penalty)
+    device = decoder.output.weight.device
+    state = decoder.prefill(source, lengths, max_length)
+    state.repeat(beam_size)
+    beams = [_Beam(beam_size, length_penalty, max_length) for _ in lengths]
+    active = beams
+    last = torch.full((len(state),), BOS)
+    while active:
+        logits = decoder.decode_step(state, last.to(device))
+        log_probs = logits.float().log_softmax(-1)
+        candidates = _best_candidates(log_probs, active)
         copies = [
-            (i * size + row, i * size + seat)
+            (i * beam_size + row, i * beam_size + slot)
             for i, (beam, best) in enumerate(
-                zip(going, candidates, strict=True)
+                zip(active, candidates, strict=True)
             )
-            for row, seat in beam.extend(best)
+            for row, slot in beam.extend(best)
         ]
-        writing.copy([row for row, _ in copies], [seat for _, seat in copies])
-        rows = [beam for beam in going for _ in range(size)]
-        stay = [not beam.is_done() for beam in rows]
-        going = drop_finished(writing, stay, rows)[::size]
-        last = [[BOS, *w][-1] for beam in going for w in beam.words]
-        words = torch.tensor(last)
+        state.copy_rows([row for row, _ in copies], [to for _, to in copies])
+        owner = [beam for beam in active for _ in range(beam_size)]
+        still_active = [not beam.is_done() for beam in owner]
+        active = drop_finished(state, still_active, owner)[::beam_size]
+        last = torch.tensor(
+            [[BOS, *ids][-1] for beam in active for ids in beam.token_ids]
+        )
     return [beam.best[1] for beam in beams]
 
 
-def best_candidates(
-    scores: Float[Tensor, "rows n_words"], beams: list[Beam]
+def _best_candidates(
+    log_probs: Float[Tensor, "rows vocab"], beams: list[_Beam]
 ) -> list[list[tuple[float, int, int]]]:
-    """Return each beam's best next words: score so far, row, word.
+    """Return each beam's best next tokens: log-probability, row, token.
 
-    Twice its size of them: as many may be <eos>, one from each row.
+    Twice the beam size of them: as many may be <eos>, one from each row.
     """
-    size = beams[0].size
-    n_words = scores.shape[-1]
-    before = torch.tensor([beam.scores for beam in beams]).to(scores.device)
-    scores = before[..., None] + scores.view(len(beams), size, n_words)
-    best, places = scores.flatten(1).topk(min(2 * size, size * n_words))
-    rows = places // n_words
-    words = places % n_words
+    beam_size = beams[0].beam_size
+    vocab_size = log_probs.shape[-1]
+    so_far = torch.tensor([beam.log_probs for beam in beams])
+    so_far = so_far.to(log_probs.device)[..., None]
+    totals = so_far + log_probs.view(len(beams), beam_size, vocab_size)
+    n_candidates = min(2 * beam_size, beam_size * vocab_size)
+    best, indices = totals.flatten(1).topk(n_candidates)
+    rows = indices // vocab_size
+    token_ids = indices % vocab_size
     return [
         list(zip(*row, strict=True))
         for row in zip(
-            best.tolist(), rows.tolist(), words.tolist(), strict=True
+            best.tolist(), rows.tolist(), token_ids.tolist(), strict=True
         )
     ]

@@ -1,12 +1,14 @@
-# Made from docs/chapters/36-fast-decoding.md (dbfad1912781). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (b53efa198dd7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Int
+from torch import Tensor
 
 from attention_book.caches import StaticKeyValueCache
+from attention_book.checks import check_lengths
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
-from attention_book.fast_decoding.state import Lengths, Table, check_lengths
 from attention_book.runtime import (
     ComputeConfig,
     compute_context,
@@ -15,81 +17,97 @@ from attention_book.runtime import (
 from attention_book.transformer import Transformer
 
 
-SYNC_EVERY = 16  # steps from one look whether all have ended to the next
+__all__ = [
+    "SYNC_EVERY",
+    "StaticDecoder",
+    "StaticDecodingState",
+    "capture_graph",
+    "truncate_at_eos",
+]
 
 
-def decode_step(w: "StaticDecodingState") -> None:
-    """Write one more word in each row that has not ended."""
-    last = w.words.index_select(1, w.place.view(1))
-    x = w.model.decoder(
-        w.model.target_embedding(last, w.place),
-        w.sources,
-        w.mask,
-        w.caches,
-        mask=w.places <= w.place,  # what comes after is not there yet
-        is_causal=False,
-    )
-    scores = F.linear(x[:, 0], w.model.target_embedding.tokens.weight)
-    words = scores.argmax(-1).masked_fill(~w.going, PAD)
-    w.going &= words != EOS
-    w.place += 1
-    w.words.index_copy_(1, w.place.view(1), words[:, None])
+SYNC_EVERY = 16  # steps between two checks whether all rows have finished
 
 
 class StaticDecodingState:
-    """Translations by the model under way, in tensors that stay in place.
+    """Translations that are being generated, in tensors that stay in place.
 
     Args:
-        rows: How many translations.
+        model: In eval mode.
+        batch_size: How many translations.
         source_length: Length of the padded sources.
-        n_words: The longest translation.
+        max_length: The most tokens of a translation.
     """
 
     def __init__(
-        self, model: Transformer, rows: int, source_length: int, n_words: int
+        self,
+        model: Transformer,
+        batch_size: int,
+        source_length: int,
+        max_length: int,
     ) -> None:
         self.model = model
         device = model.target_embedding.tokens.weight.device
-        self.places = torch.arange(n_words, device=device)
-        self.place = self.places.new_zeros(())
-        self.words = self.places.new_zeros(rows, n_words + 1)
-        self.going = self.words[:, 0] == 0
-        source = self.places.new_zeros(rows, source_length)
-        memory, self.mask = model.encode(source, self.words[:, 0] + 1)
-        self.sources = model.decoder.project_memory(memory)
+        self.positions = torch.arange(max_length, device=device)
+        self.length = self.positions.new_zeros(())
+        self.token_ids = self.positions.new_zeros(batch_size, max_length + 1)
+        self.active = self.token_ids[:, 0] == 0
+        source = self.positions.new_zeros(batch_size, source_length)
+        lengths = self.token_ids[:, 0] + 1
+        memory, self.source_mask = model.encode(source, lengths)
+        self.cross_kv = model.decoder.project_memory(memory)
         self.caches = [
-            StaticKeyValueCache(n_words, self.place) for _ in self.sources
+            StaticKeyValueCache(max_length, self.length) for _ in self.cross_kv
         ]
-        self.step()  # makes the caches' room
+        self.decode_step()  # allocates the caches' buffers
 
-    def step(self) -> None:
-        """Write one more word."""
-        decode_step(self)
-
-    def begin(self, source: Table, lengths: Lengths) -> None:
-        """Begin translations; rows that are not needed have ended."""
+    def prefill(
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"],
+    ) -> None:
+        """Encode new sources; rows that are not needed have finished."""
         rows, source_length = source.shape
-        table = self.words.new_full(
-            (len(self.words), self.mask.shape[-1]), PAD
+        padded_length = self.source_mask.shape[-1]
+        padded = self.token_ids.new_full(
+            (len(self.token_ids), padded_length), PAD
         )
-        table[:rows, :source_length] = source
-        n = self.words.new_ones(len(self.words))
-        n[:rows] = lengths
-        memory, mask = self.model.encode(table, n)
-        self.mask.copy_(mask)
+        padded[:rows, :source_length] = source
+        padded_lengths = self.token_ids.new_ones(len(self.token_ids))
+        padded_lengths[:rows] = lengths
+        memory, mask = self.model.encode(padded, padded_lengths)
+        self.source_mask.copy_(mask)
         new = self.model.decoder.project_memory(memory)
-        for kept, kv in zip(self.sources, new, strict=True):
-            kept.key.copy_(kv.key)
-            kept.value.copy_(kv.value)
-        self.words.zero_()[:, 0] = BOS  # the rest is padding
-        self.going.fill_(True)[rows:] = False
-        self.place.zero_()
+        for held, kv in zip(self.cross_kv, new, strict=True):
+            held.key.copy_(kv.key)
+            held.value.copy_(kv.value)
+        self.token_ids.zero_()[:, 0] = BOS  # the rest is padding
+        self.active.fill_(True)[rows:] = False
+        self.length.zero_()
+
+    def decode_step(self) -> None:
+        """Generate one more token in each row that has not finished."""
+        last = self.token_ids.index_select(1, self.length.view(1))
+        embedding = self.model.target_embedding
+        x = self.model.decoder(
+            embedding(last, self.length),
+            self.cross_kv,
+            self.source_mask,
+            self.caches,
+            mask=self.positions <= self.length,  # the rest is empty
+            is_causal=False,
+        )
+        logits = F.linear(x[:, 0], embedding.tokens.weight)
+        token_ids = logits.argmax(-1).masked_fill(~self.active, PAD)
+        self.active &= token_ids != EOS
+        self.length += 1
+        self.token_ids.index_copy_(1, self.length.view(1), token_ids[:, None])
 
 
 Step = Callable[[], None]
 
 
-def record(
+def capture_graph(
     step: Step, before: Callable[[], object], compute: ComputeConfig
 ) -> Step:
     """Return what does the step again: on CUDA, all its kernels at one go.
@@ -97,74 +115,97 @@ def record(
     Args:
         step: Works on tensors that stay where they are.
         before: Called before each trial run, so that none runs over.
-        compute: What it runs on; elsewhere than on CUDA nothing is graph_decoder.
+        compute: The device; elsewhere than on CUDA nothing is captured.
     """
     if not compute.uses_cuda_graphs:
         return step
     new_stream: Callable[[], torch.cuda.Stream] = torch.cuda.Stream
     with torch.cuda.device(compute.device):
-        here = torch.cuda.current_stream()
-        aside = new_stream()
-        aside.wait_stream(here)
-        with torch.cuda.stream(aside):
-            for _ in range(3):  # lets libraries take their room and decide
+        current = torch.cuda.current_stream()
+        side = new_stream()
+        side.wait_stream(current)
+        with torch.cuda.stream(side):
+            for _ in range(3):  # libraries allocate memory, choose algorithms
                 before()
                 step()
-        here.wait_stream(aside)
+        current.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=aside):
+        with torch.cuda.graph(graph, stream=side):
             step()
     return graph.replay
 
 
-def cut(words: list[int]) -> list[int]:
-    """Return the words up to the first <eos>."""
-    return words[: words.index(EOS) + 1] if EOS in words else words
+def truncate_at_eos(token_ids: list[int]) -> list[int]:
+    """Return the tokens up to the first <eos>."""
+    return (
+        token_ids[: token_ids.index(EOS) + 1]
+        if EOS in token_ids
+        else token_ids
+    )
 
 
 class StaticDecoder:
-    """Writes greedily with shapes that never change, so with graph_decoder steps.
+    """Generates greedily with shapes that never change, by captured steps.
 
     Args:
-        model: Is copied, in the compute's precision, to its device.
-        compute: What it shall run on.
+        model: Is copied, in the precision of compute, to its device.
+        compute: The device and precision.
     """
 
     def __init__(self, model: Transformer, compute: ComputeConfig) -> None:
         self.model = inference_copy(model, compute)
         self.compute = compute
-        self.rooms: dict[
-            tuple[int, ...], tuple[StaticDecodingState, Step]
+        self.buckets: dict[
+            tuple[int, int, int], tuple[StaticDecodingState, Step]
         ] = {}
 
-    def room(
-        self, rows: int, source_length: int, n_words: int
+    def bucket(
+        self, batch_size: int, source_length: int, max_length: int
     ) -> tuple[StaticDecodingState, Step]:
-        """Return room for that many, or for a few more, and its step."""
+        """Return a state of that size or a little more, and its step."""
         shape = (
-            1 << (rows - 1).bit_length(),  # powers of two: few recordings
-            -(-source_length // 16) * 16,
-            -(-n_words // 16) * 16,
+            1 << (batch_size - 1).bit_length(),  # powers of two: few captures
+            self._round_up(source_length),
+            self._round_up(max_length),
         )
-        if shape not in self.rooms:
-            writing = StaticDecodingState(self.model, *shape)
-            step = record(writing.step, writing.place.zero_, self.compute)
-            self.rooms[shape] = writing, step
-        return self.rooms[shape]
+        if shape not in self.buckets:
+            state = StaticDecodingState(self.model, *shape)
+            step = capture_graph(
+                state.decode_step, state.length.zero_, self.compute
+            )
+            self.buckets[shape] = state, step
+        return self.buckets[shape]
+
+    def _round_up(self, length: int) -> int:
+        """Return the next multiple of 16 for which there are positions."""
+        rounded = -(-length // 16) * 16
+        config = self.model.config
+        if config.positions != "learned":
+            return rounded
+        if length > config.max_length:
+            raise ValueError(
+                f"positions must be from 0 to {config.max_length - 1}, "
+                f"got 0 to {length - 1}"
+            )
+        return min(rounded, config.max_length)
 
     @torch.inference_mode()
-    def write(
-        self, source: Table, lengths: Lengths, *, max_length: int
+    def generate(
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"],
+        *,
+        max_length: int,
     ) -> list[list[int]]:
-        """Write the translation of each source, up to <eos> or max_length."""
+        """Generate a translation of each source, up to <eos> or max_length."""
         rows, source_length = source.shape
-        check_lengths(lengths, source_length)
+        check_lengths("lengths", lengths, source_length)
         with compute_context(self.compute):
-            writing, step = self.buffer(rows, source_length, max_length)
-            writing.begin(source, lengths)
+            state, step = self.bucket(rows, source_length, max_length)
+            state.prefill(source, lengths)
             for n in range(1, max_length + 1):
                 step()
-                if n % SYNC_EVERY == 0 and not writing.going.any():
+                if n % SYNC_EVERY == 0 and not state.active.any():
                     break
-        table = writing.words[:rows, 1 : max_length + 1].tolist()
-        return [cut(row) for row in table]
+        table = state.token_ids[:rows, 1 : max_length + 1].tolist()
+        return [truncate_at_eos(row) for row in table]

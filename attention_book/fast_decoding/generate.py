@@ -1,54 +1,60 @@
-# Made from docs/chapters/36-fast-decoding.md (279cea380ec2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (28d184639f31). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import TypeVar
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.decoding.strategies import NextToken, greedy
 from attention_book.fast_decoding.decoder import IncrementalDecoder
-from attention_book.fast_decoding.state import DecodingState, Lengths, Table
+from attention_book.fast_decoding.state import DecodingState
 
 
-Who = TypeVar("Who")
+__all__ = ["drop_finished", "fast_generate"]
+
+
+_T = TypeVar("_T")
 
 
 def drop_finished(
-    writing: DecodingState, going: list[bool], who: list[Who]
-) -> list[Who]:
-    """Keep the rows that are going on; return who sits in each row."""
-    n = sum(going)
-    who = list(who)
-    seats = [row for row in range(n) if not going[row]]
-    movers = [row for row in range(n, len(going)) if going[row]]
-    writing.copy(movers, into=seats)
-    writing.keep(n)
-    for seat, row in zip(seats, movers, strict=True):
-        who[seat] = who[row]
-    return who[:n]
+    state: DecodingState, active: list[bool], owner: list[_T]
+) -> list[_T]:
+    """Keep the active rows only; return the owner of each row."""
+    n = sum(active)
+    owner = list(owner)
+    slots = [row for row in range(n) if not active[row]]
+    movers = [row for row in range(n, len(active)) if active[row]]
+    state.copy_rows(movers, into=slots)
+    state.truncate(n)
+    for slot, row in zip(slots, movers, strict=True):
+        owner[slot] = owner[row]
+    return owner[:n]
 
 
 @torch.inference_mode()
-def write(
+def fast_generate(
     decoder: IncrementalDecoder,
-    source: Table,
-    lengths: Lengths,
+    source: Int[Tensor, "batch source"],
+    lengths: Int[Tensor, " batch"],
     *,
     max_length: int,
     next_token: NextToken = greedy,
 ) -> list[list[int]]:
-    """Write the translation of each source, up to <eos> or max_length."""
-    writing = decoder.start(source, lengths, max_length)
-    who = list(range(len(source)))
-    written: list[list[int]] = [[] for _ in who]
-    words = torch.full((len(who),), BOS, device=decoder.output.weight.device)
-    while who and writing.length < max_length:
-        words = next_token(decoder.step(writing, words))
-        chosen = words.tolist()
-        for row, word in zip(who, chosen, strict=True):
-            written[row].append(word)
-        going = [word != EOS for word in chosen]
-        if not all(going):
-            who = drop_finished(writing, going, who)
-            words = torch.tensor([written[row][-1] for row in who])
-            words = words.to(decoder.output.weight.device)
-    return written
+    """Generate a translation of each source, up to <eos> or max_length."""
+    device = decoder.output.weight.device
+    state = decoder.prefill(source, lengths, max_length)
+    owner = list(range(len(source)))
+    generated: list[list[int]] = [[] for _ in owner]
+    token_ids = torch.full((len(owner),), BOS, device=device)
+    while owner and state.length < max_length:
+        token_ids = next_token(decoder.decode_step(state, token_ids))
+        chosen = token_ids.tolist()
+        for i, token_id in zip(owner, chosen, strict=True):
+            generated[i].append(token_id)
+        active = [token_id != EOS for token_id in chosen]
+        if not all(active):
+            owner = drop_finished(state, active, owner)
+            token_ids = torch.tensor([generated[i][-1] for i in owner])
+            token_ids = token_ids.to(device)
+    return generated

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (82d77e66fb6c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (17f31dfe9e7c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
@@ -7,8 +7,21 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
+__all__ = ["PrepackedLinear", "can_prepack", "prepack_linears"]
+
+
+def can_prepack(weight: Tensor) -> bool:
+    """Whether oneDNN can prepack this weight: fp32, on the CPU."""
+    is_available: Callable[[], bool] = torch.backends.mkldnn.is_available
+    if not is_available() or not hasattr(
+        torch.ops.mkldnn, "_linear_pointwise"
+    ):
+        return False
+    return weight.is_cpu and weight.dtype == torch.float32
+
+
 class PrepackedLinear(nn.Module):
-    """A linear layer for few rows, its weights laid out for them.
+    """A linear layer for few rows, its weights rearranged for them.
 
     Args:
         weight: Of shape (out, in), as in nn.Linear.
@@ -41,7 +54,7 @@ class PrepackedLinear(nn.Module):
 
 
 def prepack_linears(module: nn.Module) -> None:
-    """Put a PrepackedLinear in the place of each nn.Linear; take out dropout."""
+    """Replace each nn.Linear by a PrepackedLinear, and take out dropout."""
     for name, child in module.named_children():
         if isinstance(child, nn.Linear):
             setattr(module, name, PrepackedLinear(child.weight, child.bias))
@@ -49,10 +62,3 @@ def prepack_linears(module: nn.Module) -> None:
             setattr(module, name, nn.Identity())
         else:
             prepack_linears(child)
-
-
-def can_prepack(weight: Tensor) -> bool:
-    """Whether oneDNN can lay this weight out in tiles: fp32, on the CPU."""
-    available: Callable[[], bool] = torch.backends.mkldnn.is_available
-    known = available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    return known and weight.is_cpu and weight.dtype == torch.float32

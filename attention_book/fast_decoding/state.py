@@ -1,73 +1,60 @@
-# Made from docs/chapters/36-fast-decoding.md (0d05998b6779). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from collections.abc import Sequence
-
+# Made from docs/chapters/36-fast-decoding.md (42ebc203f553). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 
-Table = Int[Tensor, "rows length"]
-Lengths = Int[Tensor, " rows"]
-
-
-KeyValues = Sequence[Tensor]  # two of (rows, heads, words, d_k)
+__all__ = ["DecodingState"]
 
 
 class DecodingState:
-    """Translations under way: what was read, and what has been written.
+    """The keys and values of translations that are being generated.
 
     Args:
-        sources: Keys and values of the sources, in all layers.
-        mask: Which words of the sources are real, or None for all.
-        places: What to add to the embeddings, place by place; as many words
-            as there are places can be written.
+        cross_kv: Keys and values of the sources, in all layers.
+        source_mask: Which source tokens are real, or None for all.
+        position_encodings: What is added to the embedding at each position;
+            there can be as many tokens as it has positions.
     """
 
     def __init__(
         self,
-        sources: Float[Tensor, "layers 2 rows heads source d_k"],
-        mask: Bool[Tensor, "rows 1 1 source"] | None,
-        places: Float[Tensor, "1 length d_model"],
+        cross_kv: Float[Tensor, "layers 2 batch kv_heads source d_k"],
+        source_mask: Bool[Tensor, "batch 1 1 source"] | None,
+        position_encodings: Float[Tensor, "1 length d_model"],
     ) -> None:
-        self.sources = sources
-        self.mask = mask
-        self.places = places
+        self.cross_kv = cross_kv
+        self.source_mask = source_mask
+        self.position_encodings = position_encodings
         self.length = 0
-        capacity = places.shape[1]
-        shape = (*sources.shape[:4], capacity, sources.shape[-1])
-        self.words = sources.new_empty(shape)
+        capacity = position_encodings.shape[1]
+        shape = (*cross_kv.shape[:4], capacity, cross_kv.shape[-1])
+        self.self_kv = cross_kv.new_empty(shape)
 
     def __len__(self) -> int:
-        return self.words.shape[2]
+        """Return how many rows there are."""
+        return self.self_kv.shape[2]
 
     @torch.inference_mode()
-    def copy(self, rows: list[int], into: list[int]) -> None:
-        """Write the state of some rows over that of others."""
-        if rows:
+    def copy_rows(self, moved: list[int], into: list[int]) -> None:
+        """Overwrite some rows by others."""
+        if moved:
             n = self.length
-            self.sources[:, :, into] = self.sources[:, :, rows]
-            self.words[:, :, into, :, :n] = self.words[:, :, rows, :, :n]
-            if self.mask is not None:
-                self.mask[into] = self.mask[rows]
+            self.cross_kv[:, :, into] = self.cross_kv[:, :, moved]
+            self.self_kv[:, :, into, :, :n] = self.self_kv[:, :, moved, :, :n]
+            if self.source_mask is not None:
+                self.source_mask[into] = self.source_mask[moved]
 
     def repeat(self, n: int) -> None:
-        """Make n rows of each, before anything is written."""
-        self.sources = self.sources.repeat_interleave(n, dim=2)
-        self.words = self.words.repeat_interleave(n, dim=2)
-        if self.mask is not None:
-            self.mask = self.mask.repeat_interleave(n, dim=0)
+        """Make n rows of each, before anything is generated."""
+        self.cross_kv = self.cross_kv.repeat_interleave(n, dim=2)
+        self.self_kv = self.self_kv.repeat_interleave(n, dim=2)
+        if self.source_mask is not None:
+            self.source_mask = self.source_mask.repeat_interleave(n, dim=0)
 
-    def keep(self, n: int) -> None:
+    def truncate(self, n: int) -> None:
         """Keep the first n rows only."""
-        self.sources = self.sources[:, :, :n]
-        self.words = self.words[:, :, :n]
-        self.mask = None if self.mask is None else self.mask[:n]
-
-
-def check_lengths(lengths: Lengths, n_words: int) -> bool:
-    """Return whether all are n_words; ValueError unless all are 1 to it."""
-    shortest = int(lengths.min())
-    longest = int(lengths.max())
-    if not 1 <= shortest <= longest <= n_words:
-        raise ValueError(f"lengths must be 1 to {n_words}, got {lengths}")
-    return shortest == n_words
+        self.cross_kv = self.cross_kv[:, :, :n]
+        self.self_kv = self.self_kv[:, :, :n]
+        if self.source_mask is not None:
+            self.source_mask = self.source_mask[:n]

@@ -1,50 +1,44 @@
-# Made from docs/chapters/36-fast-decoding.md (84316629bb6d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (00d04724c4b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from attention_book.checkpoints.models import load_model
 from attention_book.corpus.batches import pad
 from attention_book.corpus.tokenizers import Tokenizer
-from attention_book.fast_decoding.beam import beam_search
+from attention_book.decoding.beam import beam_search
+from attention_book.decoding.generate import generate
+from attention_book.fast_decoding.beam import fast_beam_search
 from attention_book.fast_decoding.captured import StaticDecoder
-from attention_book.fast_decoding.decoder import IncrementalDecoder
-from attention_book.fast_decoding.generate import write
-from attention_book.runtime import ON_CPU, ComputeConfig, compute_context
+from attention_book.fast_decoding.decoder import (
+    IncrementalDecoder,
+    unsupported_part,
+)
+from attention_book.fast_decoding.generate import fast_generate
+from attention_book.runtime import (
+    ON_CPU,
+    ComputeConfig,
+    compute_context,
+    inference_copy,
+)
 from attention_book.transformer import Transformer
 
 
-Rows = list[list[int]]
+__all__ = ["GRAMMAR", "Translator"]
 
 
 GRAMMAR = Path(__file__).parents[1] / "models" / "grammar.safetensors"
-
-
-def bucket_by_length(sources: Sequence[list[int]]) -> Iterator[list[int]]:
-    """Yield the numbers of sources to read together, at most 32."""
-    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
-    for start in range(0, len(order), 32):
-        yield order[start : start + 32]
-
-
-def generate_batch(
-    translator: "Translator", sources: list[list[int]], beam: int
-) -> Rows:
-    """Write the translations of sources that are read together."""
-    table, lengths = pad(sources)
-    most = min(2 * table.shape[1] + 16, translator.most)
-    with compute_context(translator.compute):
-        if beam == 1 and translator.graph_decoder:
-            return translator.graph_decoder.write(
-                table, lengths, max_length=most
-            )
-        decoder = translator.decoder
-        if beam == 1:
-            return write(decoder, table, lengths, max_length=most)
-        return beam_search(decoder, table, lengths, max_length=most, size=beam)
+_BATCH_SIZE = 32  # sentences
 
 
 class Translator:
-    """A model, copied to where it computes, with its two vocabularies."""
+    """A model, copied to where it computes, with its two tokenizers.
+
+    Args:
+        model: Is copied.
+        source: The tokenizer of the source.
+        target: The tokenizer of the target.
+        compute: The device and precision.
+    """
 
     def __init__(
         self,
@@ -57,12 +51,16 @@ class Translator:
         self.source = source
         self.target = target
         self.compute = compute
-        self.decoder = IncrementalDecoder(model, compute)
-        self.graph_decoder = compute.uses_cuda_graphs and StaticDecoder(
-            model, compute
+        self.decoder = (
+            inference_copy(model, compute)
+            if unsupported_part(model)
+            else IncrementalDecoder(model, compute)
         )
-        learnt = model.config.positions == "learned"
-        self.most = model.config.max_length if learnt else 10_000
+        self.graph_decoder = (
+            StaticDecoder(model, compute) if compute.uses_cuda_graphs else None
+        )
+        learned = model.config.positions == "learned"
+        self.max_source_length = model.config.max_length if learned else 10_000
 
     @classmethod
     def load(
@@ -77,24 +75,76 @@ class Translator:
             )
         return cls(model, *tokenizers, compute)
 
-    def read(self, text: str) -> list[int]:
-        """Return the words of a text; ValueError if they will not do."""
-        words = self.source.encode(text)
-        if 0 < len(words) <= self.most:
-            return words
-        wanted = f"wanted a text of 1 to {self.most} words"
-        raise ValueError(f"{wanted}, got {len(words)}: {text[:40]!r}")
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of a text.
 
-    def write(self, sources: Sequence[list[int]], beam: int = 1) -> Rows:
-        """Write translations as word numbers, at most 32 at a time."""
-        outputs = [list[int]() for _ in sources]
-        for rows in bucket_by_length(sources):
-            found = generate_batch(self, [sources[row] for row in rows], beam)
-            for row, words in zip(rows, found, strict=True):
-                outputs[row] = words
+        Raises:
+            ValueError: A word is unknown, or there are too few or too many.
+        """
+        token_ids = self.source.encode(text)
+        if 0 < len(token_ids) <= self.max_source_length:
+            return token_ids
+        wanted = f"wanted a text of 1 to {self.max_source_length} tokens"
+        raise ValueError(f"{wanted}, got {len(token_ids)}: {text[:40]!r}")
+
+    def generate(
+        self, sources: Sequence[list[int]], beam_size: int = 1
+    ) -> list[list[int]]:
+        """Translate token ids, at most 32 sentences at a time."""
+        outputs: list[list[int]] = [[] for _ in sources]
+        for rows in _bucket_by_length(sources):
+            batch = [sources[row] for row in rows]
+            found = self._generate_batch(batch, beam_size)
+            for row, token_ids in zip(rows, found, strict=True):
+                outputs[row] = token_ids
         return outputs
 
-    def translate(self, texts: Sequence[str], *, beam: int = 1) -> list[str]:
+    def translate(
+        self, texts: Sequence[str], *, beam_size: int = 1
+    ) -> list[str]:
         """Translate texts, greedily or with a beam of that size."""
-        written = self.write([self.read(text) for text in texts], beam=beam)
-        return [self.target.decode(words) for words in written]
+        sources = [self.encode(text) for text in texts]
+        generated = self.generate(sources, beam_size)
+        return [self.target.decode(token_ids) for token_ids in generated]
+
+    def _generate_batch(
+        self, sources: list[list[int]], beam_size: int
+    ) -> list[list[int]]:
+        """Translate the sources of one batch."""
+        source, lengths = pad(sources)
+        n = min(2 * source.shape[1] + 16, self.max_source_length)
+        with compute_context(self.compute):
+            if beam_size == 1 and self.graph_decoder is not None:
+                return self.graph_decoder.generate(
+                    source, lengths, max_length=n
+                )
+            if isinstance(self.decoder, IncrementalDecoder):
+                if beam_size == 1:
+                    return fast_generate(
+                        self.decoder, source, lengths, max_length=n
+                    )
+                return fast_beam_search(
+                    self.decoder,
+                    source,
+                    lengths,
+                    max_length=n,
+                    beam_size=beam_size,
+                )
+            source = source.to(self.compute.device)
+            lengths = lengths.to(self.compute.device)
+            if beam_size == 1:
+                return generate(self.decoder, source, lengths, max_length=n)
+            return beam_search(
+                self.decoder,
+                source,
+                lengths,
+                max_length=n,
+                beam_size=beam_size,
+            )
+
+
+def _bucket_by_length(sources: Sequence[list[int]]) -> Iterator[list[int]]:
+    """Yield the numbers of sources that go into one batch."""
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+    for start in range(0, len(order), _BATCH_SIZE):
+        yield order[start : start + _BATCH_SIZE]
