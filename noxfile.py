@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nox
 
+
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["tests", "lint", "site", "wheel", "browser"]
 
@@ -159,8 +160,8 @@ TOOLCHAIN = ("build", "chapter", "labs", "package", "prose", "run", "tangle")
 @nox.session(venv_backend="virtualenv", reuse_venv=True)
 def oldest(session: nox.Session) -> None:
     """Test the package with the oldest PyTorch that pyproject.toml allows."""
-    found = re.search(r'"torch>=([\d.]+)"', Path("pyproject.toml").read_text())
-    assert found
+    text = Path("pyproject.toml").read_text()
+    (floor,) = re.findall(r'"torch>=([\d.]+)"', text)
     pins = Path(CONSTRAINTS).read_text().splitlines()
     others = Path(session.create_tmp()) / "constraints.txt"
     kept = [pin for pin in pins if not re.match(r"torch|triton|nvidia", pin)]
@@ -168,7 +169,7 @@ def oldest(session: nox.Session) -> None:
     session.install(
         "--constraint",
         str(others),
-        f"torch=={found[1]}",
+        f"torch=={floor}",
         "--editable",
         ".[corpus,vision]",
         *("beartype", "einops", "mdit-py-plugins", "numpy", "pytest"),

@@ -1,11 +1,17 @@
-# Made from docs/chapters/00-preface.md (392d0127e7e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (87d6e8f62fc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
+from attention_book.caches import KeyValueCache
+from attention_book.checkpoints import (
+    load_checkpoint,
+    load_model,
+    save_checkpoint,
+    save_model,
+)
 from attention_book.convolution import ConvolutionAsAttention
 from attention_book.corpus import WordTokenizer
-from attention_book.texts import BPETokenizer
 from attention_book.decoder import Decoder, DecoderLayer
-from attention_book.fast_decoding import Translator
+from attention_book.decoding import beam_search, generate, sampler
 from attention_book.encoder import (
     Encoder,
     EncoderLayer,
@@ -14,20 +20,27 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.runtime import get_compute_config
-from attention_book.caches import KeyValueCache
+from attention_book.fast_decoding import Translator
+from attention_book.images import Classifier, load_vit
+from attention_book.losses import chunked_translation_loss
 from attention_book.multi_head import MultiHeadAttention, attention_weights
-from attention_book.non_autoregressive import MaskedTransformer, mask_predict
+from attention_book.non_autoregressive import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+    mask_predict,
+)
+from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.pooling import GaussianPooling
 from attention_book.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
-    RotaryEmbedding,
     RotaryAttention,
+    RotaryEmbedding,
     SinusoidalPositions,
 )
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
+from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.scoring import (
     AdditiveAttention,
     causal_mask,
@@ -36,11 +49,18 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.checkpoints import load_model, save_model
-from attention_book.training import TrainingConfig, Trainer
+from attention_book.texts import BPETokenizer
+from attention_book.training import (
+    BatchLoader,
+    Trainer,
+    TrainingConfig,
+    encode_pairs,
+    translation_loss,
+    validation_loss,
+)
 from attention_book.transformer import Transformer, TransformerConfig
-from attention_book.images import Classifier, load_vit
 from attention_book.vit import ViT, ViTConfig
+
 
 __version__ = "0.1.0"
 
@@ -50,7 +70,10 @@ __all__ = [
     "ALiBiAttention",
     "AdditiveAttention",
     "AttentiveSeq2Seq",
+    "BPETokenizer",
+    "BatchLoader",
     "Classifier",
+    "ComputeConfig",
     "ConvolutionAsAttention",
     "Decoder",
     "DecoderLayer",
@@ -61,17 +84,19 @@ __all__ = [
     "KeyValueCache",
     "LearnedPositions",
     "MaskedTransformer",
+    "MaskedTransformerConfig",
     "MultiHeadAttention",
+    "PackedMask",
+    "PaddingLayout",
     "PostNorm",
     "PreNorm",
-    "TrainingConfig",
-    "RotaryEmbedding",
     "RotaryAttention",
+    "RotaryEmbedding",
     "Seq2Seq",
     "SinusoidalPositions",
-    "BPETokenizer",
     "SwiGLU",
     "Trainer",
+    "TrainingConfig",
     "Transformer",
     "TransformerConfig",
     "Translator",
@@ -79,14 +104,23 @@ __all__ = [
     "ViTConfig",
     "WordTokenizer",
     "attention_weights",
+    "beam_search",
     "causal_mask",
-    "get_compute_config",
+    "chunked_translation_loss",
+    "encode_pairs",
     "fused_attention",
+    "generate",
+    "get_compute_config",
+    "load_checkpoint",
     "load_model",
     "load_vit",
     "mask_predict",
     "masked_softmax",
     "padding_mask",
+    "sampler",
+    "save_checkpoint",
     "save_model",
     "scaled_dot_product_attention",
+    "translation_loss",
+    "validation_loss",
 ]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/08-encoder.md (1658ed3499bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/08-encoder.md (4cc86b4c937f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -151,9 +151,9 @@ class EncoderLayer(nn.Module):
         mask: Mask = None,
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the tokens in their context; mask as attention takes it."""
-        around_attention, around_feed_forward = self.residuals
-        x = around_attention(x, lambda y: self.self_attention(y, mask=mask))
-        return around_feed_forward(x, self.feed_forward)
+        attention_residual, feed_forward_residual = self.residuals
+        x = attention_residual(x, lambda y: self.self_attention(y, mask=mask))
+        return feed_forward_residual(x, self.feed_forward)
 
 
 class Encoder(nn.Module):

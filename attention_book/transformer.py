@@ -1,4 +1,4 @@
-# Made from docs/chapters/10-transformer.md (6599449725bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/10-transformer.md (1b24266b0ad2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ from attention_book.scoring import padding_mask
 
 
 __all__ = [
+    "PRESETS",
     "Embedding",
     "FeedForwardKind",
     "Norm",
@@ -206,6 +207,19 @@ def _make_final_norm(config: TransformerConfig) -> nn.Module | None:
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
 
 
+PRESETS: dict[str, dict[str, Any]] = {  # the first is the grammar's
+    "small": {
+        "d_model": 128,
+        "n_heads": 4,
+        "d_ff": 512,
+        "n_layers": 2,
+        "norm": "pre",
+    },
+    "base": {},
+    "big": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3},
+}
+
+
 class Transformer(nn.Module):
     """The whole model: source in, logits of the next token out.
 
@@ -285,15 +299,14 @@ class Transformer(nn.Module):
     @classmethod
     def base(cls, vocab_size: int = 37_000, **changes: Any) -> "Transformer":
         """Make the paper's base model, with changes to its configuration."""
-        base = {
+        vocabulary = {
             "source_vocab_size": vocab_size,
             "target_vocab_size": vocab_size,
             "share_embeddings": True,
         }
-        return cls(TransformerConfig(**base | changes))
+        return cls(TransformerConfig(**vocabulary | changes))
 
     @classmethod
     def big(cls, vocab_size: int = 37_000, **changes: Any) -> "Transformer":
         """Make the paper's big model, with changes to its configuration."""
-        big = {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3}
-        return cls.base(vocab_size, **big | changes)
+        return cls.base(vocab_size, **PRESETS["big"] | changes)

@@ -65,7 +65,8 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.attr
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    for scope in (tree, *classes):
+    scopes: list[ast.Module | ast.ClassDef] = [tree, *classes]
+    for scope in scopes:
         for statement in scope.body:
             targets = getattr(statement, "targets", [getattr(statement, "target", None)])
             for target in targets:

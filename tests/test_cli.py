@@ -234,7 +234,15 @@ def test_a_run_that_diverges_keeps_its_last_good_checkpoint(
     error_of: Callable[..., str],
 ) -> None:
     out = tmp_path / "out.safetensors"
-    options = ["--corpus", sentences, *SMALL, "--learning-rate", 1e30, "--warmup-steps", 1]
+    options = [
+        "--corpus",
+        sentences,
+        *SMALL,
+        "--learning-rate",
+        1e30,
+        "--warmup-steps",
+        1,
+    ]
     line = error_of("train", out, *options, "--save-every", 1)
     assert "step " in line
     step = int(line.split("step ")[1].split(":")[0])

@@ -1,6 +1,5 @@
 """attention_book.losses against PyTorch, in value, gradients and cost."""
 
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
-# Made from docs/chapters/40-cli.md (a02a9ba08713). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (f018507f23fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -7,8 +8,21 @@ from rich.console import Console
 from typer import Option
 
 from attention_book import __version__
-from attention_book.fast_decoding.translator import Translator
-from attention_book.runtime import ComputeConfig, Precision
+from attention_book.processes.errors import USER_ERRORS
+from attention_book.runtime import Precision
+
+
+__all__ = [
+    "BeamSize",
+    "DeviceName",
+    "ModelFile",
+    "PrecisionName",
+    "app",
+    "main",
+    "make_console",
+    "print_error",
+    "refuse_folder",
+]
 
 
 app = typer.Typer(
@@ -18,7 +32,7 @@ app = typer.Typer(
 )
 
 
-def show_version(wanted: bool) -> bool:
+def _show_version(wanted: bool) -> bool:
     """Print the version and stop, if that is wanted."""
     if wanted:
         typer.echo(__version__)
@@ -27,12 +41,12 @@ def show_version(wanted: bool) -> bool:
 
 
 @app.callback()
-def root(
+def _root(
     version: Annotated[
         bool,
         typer.Option(
             "--version",
-            callback=show_version,
+            callback=_show_version,
             is_eager=True,
             help="Show the version and stop.",
         ),
@@ -50,23 +64,17 @@ ModelFile = Annotated[
     Path,
     Option(help="A file made by train.", show_default="the book's own model"),
 ]
-BeamSize = Annotated[  # even small vocabularies have more than 100 words
+BeamSize = Annotated[  # even small vocabularies have more than 100 tokens
     int,
-    Option(help="Beginnings to keep; 1 is greedy.", min=1, max=100),
+    Option(help="Hypotheses to keep; 1 is greedy.", min=1, max=100),
 ]
 DeviceName = Annotated[
     str, Option(help="auto, cpu, cuda, cuda:N or mps; auto: the best here.")
 ]
 PrecisionName = Annotated[
     Literal["auto", Precision],
-    Option(help="How exactly to compute; auto: what suits the device."),
+    Option(help="Precision to compute in; auto: what suits the device."),
 ]
-
-
-def load_translator(path: Path, compute: ComputeConfig) -> Translator:
-    """Read a model; ValueError says what is wrong with the file."""
-    refuse_folder(path)
-    return Translator.load(path, compute)
 
 
 def refuse_folder(path: Path) -> None:
@@ -75,6 +83,15 @@ def refuse_folder(path: Path) -> None:
         raise ValueError(f"{path}: wanted a file, got a folder")
 
 
-def complain(text: object) -> None:
-    """Say, in one line, what is wrong."""
+def print_error(text: object) -> None:
+    """Print, in one line, what is wrong."""
     typer.echo(f"attention-book: {text}", err=True)
+
+
+def main() -> None:
+    """Run the command; an error is one line, and the exit status 1."""
+    try:
+        app()
+    except USER_ERRORS as error:
+        print_error(error)
+        sys.exit(1)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (845f244a7093). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (662f7a9d2f9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE
@@ -20,6 +20,9 @@ from attention_book.texts.readers import (
     read_tsv,
 )
 from attention_book.texts.subwords import BPETokenizer
+
+
+__all__ = ["CORPUS_HELP", "Corpus", "load_corpus", "train_tokenizers"]
 
 
 class Corpus(NamedTuple):
@@ -60,21 +63,22 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
 
 
 def train_tokenizers(
-    corpus: Corpus, name: str, n_words: int
-) -> list[Tokenizer]:
-    """Learn the vocabularies of both sides."""
+    corpus: Corpus, name: str, vocab_size: int
+) -> tuple[Tokenizer, Tokenizer]:
+    """Train the tokenizers of both sides; real corpora share one."""
     if name == "grammar":
-        sides = zip(*corpus.train, strict=True)
-        return [WordTokenizer.train(side) for side in sides]
+        sources, targets = zip(*corpus.train, strict=True)
+        return WordTokenizer.train(sources), WordTokenizer.train(targets)
     texts = (text for pair in corpus.train for text in pair)
-    return [BPETokenizer.train(texts, n_words)] * 2
+    both = BPETokenizer.train(texts, vocab_size)
+    return both, both
 
 
 CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv file"
 
 
 @app.command("corpus")
-def show_corpus(
+def _show_corpus(
     name: Annotated[str, Argument(help=CORPUS_HELP)] = "grammar",
     n: Annotated[
         int, Option("--n", "-n", help="How many pairs to show.", min=0)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (2c70325d9d32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (a3d41fefe2db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,9 @@ from attention_book.cli.app import (
 )
 from attention_book.images.classifier import DIGITS, Classifier
 from attention_book.runtime import get_compute_config
+
+
+__all__ = ["classify"]
 
 
 @app.command()
@@ -37,5 +40,5 @@ def classify(
     classifier = Classifier.load(model, get_compute_config(device, precision))
     for image in images:
         guesses = classifier.classify(image)[:n]
-        text = ", ".join(f"{label} {share:.1%}" for label, share in guesses)
+        text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses)
         typer.echo(f"{image}: {text}" if len(images) > 1 else text)

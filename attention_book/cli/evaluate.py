@@ -1,0 +1,55 @@
+# Made from docs/chapters/40-cli.md (46f3ff001868). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import time
+from typing import Annotated
+
+from rich.box import SIMPLE
+from rich.table import Table
+from typer import Option
+
+from attention_book.cli.app import (
+    BeamSize,
+    DeviceName,
+    ModelFile,
+    PrecisionName,
+    app,
+    make_console,
+    refuse_folder,
+)
+from attention_book.cli.corpora import CORPUS_HELP, load_corpus
+from attention_book.cli.translate import check_line
+from attention_book.corpus.tokenizers import detokenize
+from attention_book.decoding.scores import score
+from attention_book.fast_decoding.translator import GRAMMAR, Translator
+from attention_book.runtime import get_compute_config
+
+
+__all__ = ["evaluate"]
+
+
+@app.command()
+def evaluate(
+    model: ModelFile = GRAMMAR,
+    corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
+    n: Annotated[
+        int, Option("--n", "-n", help="How many of each test.", min=1)
+    ] = 1000,
+    beam: BeamSize = 1,
+    device: DeviceName = "auto",
+    precision: PrecisionName = "auto",
+) -> None:
+    """Score a translator on sentences that it was not trained on."""
+    refuse_folder(model)
+    translator = Translator.load(model, get_compute_config(device, precision))
+    columns = ("test", "sentences", "exact", "BLEU", "chrF", "seconds")
+    table = Table(*columns, box=SIMPLE)
+    for name, pairs in load_corpus(corpus).tests.items():
+        sources, targets = zip(*pairs[:n], strict=True)
+        for source in sources:
+            check_line(translator, source, 0)
+        began = time.perf_counter()
+        outputs = translator.translate(sources, beam_size=beam)
+        elapsed = time.perf_counter() - began
+        scores = score(outputs, [detokenize(target) for target in targets])
+        cells = [f"{number:.1f}" for number in (*scores, elapsed)]
+        table.add_row(name, f"{len(sources):,}", *cells)
+    make_console().print(table)
