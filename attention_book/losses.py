@@ -1,5 +1,4 @@
-# Made from docs/chapters/35-losses.md (35209df03f06). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from functools import partial
+# Made from docs/chapters/35-losses.md (97966ba464e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -7,7 +6,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_book.training.loading import Batch
 from attention_book.training.losses import translation_loss
+from attention_book.transformer import Transformer
 
 
 __all__ = ["chunked_cross_entropy", "chunked_translation_loss"]
@@ -131,6 +132,10 @@ def chunked_cross_entropy(
     return loss
 
 
-chunked_translation_loss = partial(
-    translation_loss, cross_entropy=chunked_cross_entropy
-)
+def chunked_translation_loss(
+    model: Transformer, batch: Batch, label_smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """The loss of translation_loss, by chunked_cross_entropy."""
+    return translation_loss(
+        model, batch, label_smoothing, chunked_cross_entropy
+    )

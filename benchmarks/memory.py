@@ -48,8 +48,8 @@ def attend(name: str, x: torch.Tensor) -> torch.Tensor:
 def grown(name: str) -> float:
     """MiB that one forward and backward pass adds to the peak."""
     torch.manual_seed(0)
-    warm_up = torch.randn(1, HEADS, 64, D_K, requires_grad=True)
-    attend(name, warm_up).sum().backward()
+    small = torch.randn(1, HEADS, 64, D_K, requires_grad=True)
+    attend(name, small).sum().backward()
     x = torch.randn(1, HEADS, N, D_K, requires_grad=True)
     gradient = torch.randn_like(x)
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew

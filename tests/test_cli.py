@@ -430,7 +430,7 @@ def test_train_checks_the_device_and_says_what_it_chose(
     assert not torch.equal(*losses)
     assert torch.allclose(*losses, atol=0.1)
     said = error_of("train", half, *options)  # auto is fp32 here
-    assert "config precision = 'bf16', wanted 'fp32'" in said
+    assert "training precision = 'bf16', wanted 'fp32'" in said
     assert "use the options it began with" in said
 
 

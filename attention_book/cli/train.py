@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (daff7a828d5c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (32b8930522e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import time
 from collections.abc import Callable
@@ -112,8 +112,8 @@ def train(
     group = processes.process_group(
         out, device, sharded=sharded, report=print_error
     )
-    with group as (strategy, own_device):
-        compute = get_compute_config(own_device, precision)
+    with group as (strategy, device_name):
+        compute = get_compute_config(device_name, precision)
         config = TrainingConfig(
             max_steps=max_steps,
             batch_tokens=batch_tokens,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (b53efa198dd7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (72a7ede481a3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
@@ -104,12 +104,12 @@ class StaticDecodingState:
         self.token_ids.index_copy_(1, self.length.view(1), token_ids[:, None])
 
 
-Step = Callable[[], None]
+_Step = Callable[[], None]
 
 
 def capture_graph(
-    step: Step, before: Callable[[], object], compute: ComputeConfig
-) -> Step:
+    step: _Step, before: Callable[[], object], compute: ComputeConfig
+) -> _Step:
     """Return what does the step again: on CUDA, all its kernels at one go.
 
     Args:
@@ -156,12 +156,12 @@ class StaticDecoder:
         self.model = inference_copy(model, compute)
         self.compute = compute
         self.buckets: dict[
-            tuple[int, int, int], tuple[StaticDecodingState, Step]
+            tuple[int, int, int], tuple[StaticDecodingState, _Step]
         ] = {}
 
     def bucket(
         self, batch_size: int, source_length: int, max_length: int
-    ) -> tuple[StaticDecodingState, Step]:
+    ) -> tuple[StaticDecodingState, _Step]:
         """Return a state of that size or a little more, and its step."""
         shape = (
             1 << (batch_size - 1).bit_length(),  # powers of two: few captures

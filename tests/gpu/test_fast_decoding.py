@@ -74,7 +74,7 @@ def test_captured_steps_generate_what_plain_ones_do(
         expected = fast_generate(plain, source, lengths, max_length=21)
         found = static.generate(source, lengths, max_length=21)
         assert found == expected
-    assert len(static.buffers) == 3
+    assert len(static.buckets) == 3
 
 
 def test_captured_steps_in_bf16_generate_nearly_the_same(
@@ -102,14 +102,14 @@ def test_a_compiled_step_of_decoding_is_the_eager_one(
     with torch.inference_mode():
         eager = StaticDecodingState(model, 3, 16, 32)
         quick = StaticDecodingState(model, 3, 16, 32)
-        step = torch.compile(quick.step, fullgraph=True)
+        step = torch.compile(quick.decode_step, fullgraph=True)
         source, lengths = pad([source for source, _ in make_reversals(3, 16)])
         for state in (eager, quick):
             state.prefill(source.to(device), lengths.to(device))
         for number in range(20):
-            eager.step()
+            eager.decode_step()
             stance = "fail_on_recompile" if number else "default"
             with torch.compiler.set_stance(stance):
                 step()
         assert torch.equal(eager.token_ids, quick.token_ids)
-        assert eager.position.item() == quick.position.item() == 20
+        assert eager.length.item() == quick.length.item() == 20
