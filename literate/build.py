@@ -18,6 +18,7 @@ from literate.chapter import ROOT, read_all, untested
 from literate.tangle import differences
 from literate.weave import write_trees
 
+
 SITE = ROOT / "site"
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
 
+
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = Path("docs/chapters")
 PACKAGE = "attention_book"

@@ -9,6 +9,7 @@ from nbformat import v4
 from literate.blocks import Block, heading, pick
 from literate.chapter import Chapter, Twin
 
+
 # Where a line break between two of these would show as a space.
 WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"
 ABOUT = (

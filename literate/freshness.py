@@ -6,6 +6,7 @@ from pathlib import Path
 from literate.chapter import CHAPTERS, PACKAGE, ROOT, Chapter
 from literate.tangle import write
 
+
 STAMPS = Path(".cache/ran")
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from literate.blocks import Block, ChapterError
 from literate.chapter import ROOT, read
 
+
 GLOSSARY = Path("docs/glossary.md")
 
 

@@ -19,6 +19,7 @@ from bs4 import BeautifulSoup, Tag
 
 from literate.chapter import ROOT
 
+
 LABS = Path("docs/labs")
 FORMULA = re.compile(r"\$([^$\n]+)\$")
 Heading = tuple[int, str, str]  # level, text, id

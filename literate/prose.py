@@ -16,6 +16,7 @@ from literate.blocks import FIGURE, HAN, Block, ChapterError
 from literate.chapter import ROOT, Chapter, Twin, pages, read, untested
 from literate.glossary import GLOSSARY, glossary
 
+
 WIDEST = 79
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from literate.chapter import PACKAGE, ROOT, Chapter, Twin
 
+
 TABLE = tomllib.loads(Path(__file__).with_name("retired.toml").read_text("utf-8"))
 IDENTIFIER = re.compile(rf"(?<![\w])(?:{'|'.join(TABLE['identifiers'])})(?!\w)")
 CODE = re.compile(r"`[^`\n]+`")

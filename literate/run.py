@@ -32,6 +32,7 @@ from literate.blocks import Block, ChapterError, heading
 from literate.chapter import Cell, Chapter, dotted, names, read
 from literate.tangle import tangle, write
 
+
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 

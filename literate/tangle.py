@@ -21,6 +21,7 @@ from pathlib import Path
 from literate.blocks import ChapterError
 from literate.chapter import PACKAGE, ROOT, Chapter, read_all
 
+
 GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
 HEADER = re.compile(r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n")
 

@@ -22,6 +22,7 @@ from literate.chapter import CHAPTERS, ROOT, Chapter, Twin, dotted, pages, read,
 from literate.export import export, join_lines
 from literate.glossary import parse
 
+
 EDITIONS = ("zh", "en")
 WOVEN = ROOT / ".cache/woven"
 HIDDEN = 'class="twin" data-search-exclude="true"'
