@@ -70,23 +70,27 @@
   });
 
   // A long docstring shows its first line; a button shows the rest. Copying takes all of it.
-  const isDoc = (line) => line.childElementCount && [...line.querySelectorAll("span")].every((s) => s.matches(".sd, [id]") || s.closest(".sd"));
+  const between = (node) => node.nodeType === Node.TEXT_NODE ? !node.data.trim() : node.matches("a[id], .w");
+  const title = root.lang.startsWith("zh") ? "展开文档字符串" : "Show the docstring";
   for (const code of document.querySelectorAll(".highlight code")) {
-    let run = [];
-    const fold = () => {
-      if (run.length >= 9) {
+    const nodes = [...code.childNodes];
+    for (let first = 0; first < nodes.length; first++) {
+      if (!nodes[first].matches?.(".sd")) continue;
+      let last = first;
+      for (let i = first + 1; i < nodes.length; i++)
+        if (nodes[i].matches?.(".sd")) last = i;
+        else if (!between(nodes[i])) break;
+      const run = nodes.slice(first + 1, last + 1);
+      if (run.filter((node) => node.matches?.(".sd")).length >= 6) {
         const rest = Object.assign(document.createElement("span"), { className: "folded", hidden: true });
-        run[1].before(rest);
-        rest.append(...run.slice(1));
-        const button = Object.assign(document.createElement("button"), { className: "fold", textContent: "…", title: root.lang.startsWith("zh") ? "展开文档字符串" : "Show the docstring" });
-        button.setAttribute("aria-label", button.title);
+        const button = Object.assign(document.createElement("button"), { type: "button", className: "fold", textContent: "…", title });
+        button.setAttribute("aria-label", title);
         button.setAttribute("aria-expanded", "false");
         button.addEventListener("click", () => button.setAttribute("aria-expanded", !(rest.hidden = !rest.hidden)));
-        rest.before(button);
+        nodes[first].after(button, rest);
+        rest.append(...run);
       }
-      run = [];
-    };
-    for (const line of [...code.children].filter((child) => child.id.startsWith("__span"))) isDoc(line) ? run.push(line) : fold();
-    fold();
+      first = last;
+    }
   }
 }

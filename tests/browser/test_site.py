@@ -76,6 +76,7 @@ def test_every_page_is_sound(visit: Visitor, path: str) -> None:
     fits(page)
     assert violations(page, SIZES) == []
     page.set_viewport_size(WIDE)
+    page.add_style_tag(content="* { transition: none !important }")
     page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
     assert violations(page, COLOURS) == []
 
@@ -237,9 +238,21 @@ def test_a_notebook_is_offered(visit: Visitor, edition: str) -> None:
     assert download.value.suggested_filename == "02-scoring.ipynb"
 
 
+def test_long_docstrings_are_folded_and_copied_whole(visit: Visitor) -> None:
+    page = visit.open(f"/en/{SCORING}")
+    block = page.locator(".highlight:has(.fold)").first
+    rest = block.locator(".folded").first
+    expect(rest).to_be_hidden()
+    block.hover()
+    block.locator("nav button, .md-clipboard, .md-code__button").first.click()
+    assert "Returns:" in page.evaluate("navigator.clipboard.readText()")
+    block.locator(".fold").first.click()
+    expect(rest).to_be_visible()
+
+
 def test_folded_answers_open(visit: Visitor) -> None:
     page = visit.open(f"/en/{SCORING}")
-    answer = page.locator("details").first
+    answer = page.locator("details:has-text('Answer')").first
     expect(answer.locator("p").first).to_be_hidden()
     answer.locator("summary").click()
     expect(answer.locator("p").first).to_be_visible()
