@@ -12,6 +12,7 @@ from attention_book.fast_decoding import GRAMMAR, Translator
 
 
 RESULTS = Path("benchmarks/results/grammar-model.json")
+pytestmark = pytest.mark.usefixtures("unchecked")  # as readers run it
 
 
 @pytest.fixture(scope="module")

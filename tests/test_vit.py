@@ -221,18 +221,6 @@ def test_dropout_is_for_training() -> None:
     } == {0.0}
 
 
-@pytest.mark.usefixtures("unchecked")  # as readers run it
-@pytest.mark.parametrize("pooling", ["class", "mean"])
-def test_it_compiles_in_one_piece(pooling: str) -> None:
-    torch.compiler.reset()
-    model = a_model(pooling=pooling)
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    for x in (images(), images()[:1]):
-        torch.testing.assert_close(compiled(x), model(x))
-    compiled(images()).sum().backward()
-    assert model.embed.weight.grad is not None
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_other_precisions(dtype: torch.dtype) -> None:
     model = a_model()

@@ -14,12 +14,14 @@ from playwright.sync_api import (
     Page,
     Request,
     Response,
+    ViewportSize,
     sync_playwright,
 )
 
 from literate.chapter import ROOT
 
 
+WIDE: ViewportSize = {"width": 1280, "height": 900}
 QUIET = [
     "--disable-background-networking",
     "--disable-component-update",
@@ -99,17 +101,12 @@ class Visitor:
         return self.page
 
 
-@pytest.fixture(params=["zh-CN", "en-US"])
-def language(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def visit(
     chromium: Browser, site: str, request: pytest.FixtureRequest
 ) -> Iterator[Visitor]:
     """A fresh visitor; `@pytest.mark.parametrize("options", …)` sets how."""
-    options = {"viewport": {"width": 1280, "height": 900}}
+    options = {"viewport": WIDE}
     if "options" in request.fixturenames:
         options |= request.getfixturevalue("options")
     context = chromium.new_context(**options)
@@ -118,3 +115,18 @@ def visit(
     yield visitor
     context.close()
     assert visitor.faults == []
+
+
+@pytest.fixture(scope="session")
+def walker(chromium: Browser, site: str) -> Iterator[Visitor]:
+    context = chromium.new_context(viewport=WIDE)
+    yield Visitor(context.new_page(), site)
+    context.close()
+
+
+@pytest.fixture
+def tour(walker: Visitor) -> Iterator[Visitor]:
+    """A visitor who goes from page to page and keeps what is cached."""
+    walker.faults.clear()
+    yield walker
+    assert walker.faults == []
