@@ -12,25 +12,28 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from literate import freshness
+from literate import ROOT
 from literate.blocks import ChapterError
-from literate.chapter import ROOT, read_all, untested
+from literate.chapter import read_all, untested
+from literate.run import fresh
 from literate.tangle import differences
-from literate.weave import write_trees
+from literate.weave import EDITIONS, write_trees
 
 
 SITE = ROOT / "site"
-EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 
 
 def run_chapters() -> None:
     """Run the chapters that changed since they last passed, and so draw their figures."""
     if problems := [*differences(read_all()), *untested()]:
         raise SystemExit("\n".join(problems))
-    stale = [str(chapter.path) for chapter in read_all() if not freshness.fresh(chapter)]
+    stale = [str(chapter.path) for chapter in read_all() if not fresh(chapter)]
     test = [sys.executable, "-m", "literate.test", "-x", *stale]
     if stale and subprocess.run(test, cwd=ROOT).returncode:
         raise SystemExit("the site was not built: a chapter fails, see above")
+    for chapter in read_all():
+        if not fresh(chapter):
+            raise ChapterError(chapter.path, 1, "has not passed as it stands; run: nox -s doctests")
 
 
 def build(url: str) -> None:
@@ -41,17 +44,17 @@ def build(url: str) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     running = []
     for edition, config in EDITIONS.items():
-        site = ["-f", config, "-d", str(draft / edition)]
-        env = {
-            **os.environ,
-            "BOOK_URL": f"{url.rstrip('/')}/{edition}/",
-            "NO_MKDOCS_2_WARNING": "1",
-        }
         # Never --quiet: it hides warnings from --strict, which counts them.
-        command = [sys.executable, "-m", "mkdocs", "build", "--strict", *site]
-        running.append(
-            subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        command = ["-m", "mkdocs", "build", "--strict", "-f", config, "-d", str(draft / edition)]
+        env = {"BOOK_URL": f"{url.rstrip('/')}/{edition}/", "NO_MKDOCS_2_WARNING": "1"}
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env=os.environ | env,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+        running.append(process)
     told = [process.communicate()[1] for process in running]
     lines = dict.fromkeys(line for text in told for line in text.splitlines())
     print(*(line for line in lines if not line.startswith("INFO")), sep="\n", file=sys.stderr)

@@ -10,16 +10,15 @@ import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 
+from literate import ROOT, labs
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
 
 
-ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = Path("docs/chapters")
 PACKAGE = "attention_book"
-DRAWN = re.compile(r"plt\.figure\(\s*[\"']([^\"']+)[\"']")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter's text, checked, with what can be asked of it."""
+    """The text of a chapter, or of any other page, with what can be asked of it."""
 
     path: Path
     text: str
@@ -58,13 +57,12 @@ class Chapter:
 
     def owns(self, title: str) -> bool:
         """Whether the chapter may define this file."""
-        folder = self.module.removesuffix(".py") + "/"
-        inside = title.startswith(folder) and re.fullmatch(r"(\w+/)*\w+\.py", title[len(folder) :])
-        return title == self.module or bool(inside)
+        stem = re.escape(self.module.removesuffix(".py"))
+        return bool(re.fullmatch(rf"{stem}(/\w+)*\.py", title))
 
     @cached_property
     def blocks(self) -> list[Block]:
-        return list(split(self.path, self.text))
+        return (labs.split if self.path.suffix == ".ipynb" else split)(self.path, self.text)
 
     @cached_property
     def parts(self) -> list[Block | Twin]:
@@ -132,25 +130,10 @@ class Chapter:
                     before = f"that of line {anchors[anchor]}" if anchor else "empty"
                     raise self.error(block, f"this heading's id is {before}; add {{#an-id}}")
                 anchors[anchor] = block.line
-        shown = {path: block for block, path in self.figures()}
-        drawn = {
-            f"figures/{self.name}/{name}.svg": cell.code
-            for cell in self.cells
-            for name in DRAWN.findall(cell.code.body)
-        }
-        for path, block in shown.items():
-            if path not in drawn:
-                name = Path(path).stem
-                raise self.error(
-                    block, f'no block draws {path}; draw it in a cell with plt.figure("{name}")'
-                )
-        for path, block in drawn.items():
-            if path not in shown:
-                raise self.error(block, f"{path} is drawn and never shown; add ![…]({path})")
         return self
 
     def figures(self) -> Iterator[tuple[Block, str]]:
-        """Each figure block that shows something drawn by a chapter, and its path."""
+        """Each block that shows a figure drawn by the chapter, and its path."""
         for block in self.blocks:
             found = FIGURE.fullmatch(block.text) if block.kind == "figure" else None
             if found and found[2].startswith("figures/"):
@@ -160,56 +143,50 @@ class Chapter:
         return ChapterError(self.path, block.line, message)
 
 
+def read_text(path: Path, root: Path = ROOT) -> str:
+    """The text of the file at root/path."""
+    text = (root / path).read_bytes().decode(errors="surrogateescape")
+    if odd := re.search("[\r\ufeff\udc80-\udcff]", text):
+        line = text.count("\n", 0, odd.start()) + 1
+        fault = f"save as UTF-8 with LF, no byte order mark; got {odd[0]!r}"
+        raise ChapterError(path, line, fault)
+    return text
+
+
 def read(path: Path, root: Path = ROOT) -> Chapter:
-    """Read the file at root/path."""
-    try:
-        text = (root / path).read_bytes().decode()
-    except UnicodeDecodeError as error:
-        line = (root / path).read_bytes()[: error.start].count(b"\n") + 1
-        raise ChapterError(path, line, "not UTF-8; save the file as UTF-8") from None
-    if "\r" in text:
-        raise ChapterError(
-            path,
-            text.split("\r")[0].count("\n") + 1,
-            "ends its line with CR; save the file with LF alone",
-        )
-    if text.startswith("\ufeff"):
-        raise ChapterError(path, 1, "begins with a byte order mark; save the file without one")
-    return Chapter(path, text)
+    """Read the page at root/path."""
+    return Chapter(path, read_text(path, root))
 
 
 def read_all(root: Path = ROOT) -> list[Chapter]:
     """Read and check every chapter, in the order of their numbers."""
     paths = sorted((root / CHAPTERS).glob("[0-9][0-9]-*.md"))
-    chapters = [read(path.relative_to(root), root) for path in paths]
+    chapters = [read(path.relative_to(root), root).check() for path in paths]
     owners: dict[str, Chapter] = {}
     for chapter in chapters:
-        for cell in chapter.cells:
-            title = cell.code.title
-            owner = owners.setdefault(title, chapter) if title else chapter
-            if owner is not chapter:
+        for title, blocks in chapter.modules.items():
+            owner = owners.setdefault(title, chapter).path.as_posix()
+            if owner != chapter.path.as_posix():
                 raise chapter.error(
-                    cell.code,
-                    f"{title} belongs to {owner.path.as_posix()} already; a module has one chapter, so move this block there",
+                    blocks[0], f"{title} belongs to {owner}; write it in one chapter"
                 )
-        chapter.check()
     return chapters
 
 
 def pages(root: Path = ROOT) -> list[Path]:
-    """Every page that a reader meets, those at the root among them."""
-    found = sorted((root / "docs").glob("**/*.md"))
-    return [Path("README.md"), Path("CONTRIBUTING.md"), *(path.relative_to(root) for path in found)]
+    """Every page that a reader meets, the labs and those at the root among them."""
+    found = [*(root / "docs").glob("**/*.md"), *(root / labs.LABS).glob("*.ipynb")]
+    paths = (path.relative_to(root) for path in sorted(found))
+    return [Path("README.md"), Path("CONTRIBUTING.md"), *paths]
 
 
 def untested(root: Path = ROOT) -> list[str]:
     """Python on a page that no test runs, and chapters that no one would find."""
     found = []
     for path in pages(root):
-        if path.parent == CHAPTERS:
-            if not re.match(r"\d\d-", path.name):
-                found.append(f"{path.as_posix()}:1: not a chapter; call it NN-name.md")
-        elif path.parts[0] == "docs":  # whose example has a test
+        if path.parent == CHAPTERS and not re.match(r"\d\d-", path.name):
+            found.append(f"{path.as_posix()}:1: not a chapter; call it NN-name.md")
+        elif path.parts[0] == "docs" and path.parent not in (CHAPTERS, labs.LABS):
             found += [
                 f"{path.as_posix()}:{block.line}: code here is never tested; put it in a chapter"
                 for block in read(path, root).blocks
@@ -237,34 +214,23 @@ def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[s
 
 
 def _pair(path: Path, blocks: list[Block]) -> Iterator[Block | Twin]:
-    at = 0
-
-    def run(language: str) -> list[Block]:
-        nonlocal at
-        start = at
-        while at < len(blocks) and blocks[at].language == language:
-            at += 1
-        return blocks[start:at]
-
-    while at < len(blocks):
-        if not blocks[at].language:
-            yield blocks[at]
-            at += 1
+    """Pair each run of Chinese blocks with the run of English blocks after it."""
+    waiting: list[Block] = []  # Chinese blocks, for their twins
+    runs = [(key, list(run)) for key, run in groupby(blocks, lambda block: block.language)]
+    for language, run in [*runs, ("", [])]:
+        if language == "zh":
+            waiting = run
             continue
-        for zh, en in zip_longest(run("zh"), run("en")):
-            if not zh or not en:
-                lone = zh or en
-                has, lacks, where = (
-                    ("Chinese", "English", "after") if zh else ("English", "Chinese", "before")
-                )
-                fault = f"this {has} {lone.kind} has no {lacks} twin; write it {where} the run"
-                raise ChapterError(path, lone.line, fault)
-            if (zh.kind, zh.shape) != (en.kind, en.shape):
-                fault = f"{_shape(en)} here, {_shape(zh)} in Chinese on line {zh.line}"
+        for zh, en in zip_longest(waiting, run if language == "en" else ()):
+            if not en:
+                fault = f"this Chinese {zh.kind} has no English twin; write it after the run"
+                raise ChapterError(path, zh.line, fault)
+            if not zh:
+                fault = f"this English {en.kind} has no Chinese twin; write it before the run"
+                raise ChapterError(path, en.line, fault)
+            if zh.shape != en.shape:
+                fault = f"{en.shape} here, {zh.shape} in Chinese on line {zh.line}"
                 raise ChapterError(path, en.line, f"twins differ: {fault}; make them alike")
             yield Twin(zh, en)
-
-
-def _shape(block: Block) -> str:
-    parts = ", ".join(f"{count} {part}" for part, count in block.shape.items() if count)
-    return f"a {block.kind}" if block.kind == "paragraph" else f"a {block.kind} of {parts}"
+        waiting = []
+        yield from () if language else run

@@ -1,4 +1,4 @@
-"""Run the chapters: a runner for pytest-markdown-docs.
+"""Run the chapters, and remember which passed: a runner for pytest-markdown-docs.
 
 Each chapter is one module, each block runs once, in order. A block with a title
 is not run but imported from the package, so that its classes are the package's
@@ -8,6 +8,7 @@ draws is saved.
 
 import contextlib
 import doctest
+import hashlib
 import importlib
 import io
 import linecache
@@ -17,7 +18,7 @@ import re
 import sys
 import traceback
 import types
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,17 +28,38 @@ import pytest
 from pytest_markdown_docs import _runners
 from pytest_markdown_docs.definitions import FenceTestDefinition
 
-from literate import freshness
-from literate.blocks import Block, ChapterError, heading
-from literate.chapter import Cell, Chapter, dotted, names, read
+from literate import ROOT
+from literate.blocks import Block, ChapterError, fenced, heading
+from literate.chapter import PACKAGE, Cell, Chapter, dotted, names, read
 from literate.tangle import tangle, write
 
 
+STAMPS = Path(".cache/ran")
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
-class DiffersError(ChapterError):
-    """A block is not what the chapter says; those after it can go on all the same."""
+def digest(chapter: Chapter, root: Path = ROOT) -> str:
+    """Of all that decides whether a chapter passes: its code, outputs, figures, the package."""
+    parts = [b.text for b in chapter.blocks if b.info.startswith("python") or b.info == "output"]
+    parts += [path for _, path in chapter.figures()]
+    parts += [path.read_text("utf-8") for path in sorted((root / PACKAGE).glob("**/*.py"))]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def remember(chapter: Chapter, passed: bool, root: Path = ROOT) -> None:
+    stamp = root / STAMPS / chapter.path.stem
+    if passed:
+        write(stamp, digest(chapter, root))
+    else:
+        stamp.unlink(missing_ok=True)
+
+
+def fresh(chapter: Chapter, root: Path = ROOT) -> bool:
+    """Whether the chapter passed as it stands, with its figures in place."""
+    stamp = root / STAMPS / chapter.path.stem
+    passed = stamp.exists() and stamp.read_text("utf-8") == digest(chapter, root)
+    figures = [root / chapter.path.parent / path for _, path in chapter.figures()]
+    return not chapter.cells or (passed and all(path.exists() for path in figures))
 
 
 def same(want: str, got: str) -> bool:
@@ -62,44 +84,44 @@ def clean_slate(root: Path) -> None:
     """Undo what the chapter before may have set, as if each had its own process."""
     os.chdir(root)
     random.seed()
-    pyplot: Any = sys.modules.get("matplotlib.pyplot")
-    if pyplot:  # a figure left open would be saved under the next chapter's name
-        pyplot.close("all")
     torch: Any = sys.modules.get("torch")
     if torch:
         torch.seed()  # a chapter that forgets its seed shall fail here, not at the reader's
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         torch.set_printoptions(profile="default", sci_mode=None)
-    matplotlib: Any = sys.modules.get("matplotlib")
-    if matplotlib:
-        matplotlib.rc_file_defaults()
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    if pyplot:  # a figure left open would be saved under the next chapter's name
+        pyplot.close("all")
+        sys.modules["matplotlib"].rc_file_defaults()
+
+
+class DiffersError(ChapterError):
+    """A block is not what the chapter says; those after it can go on all the same."""
 
 
 @dataclass
 class Session:
-    """A chapter being run: its namespace, and what became of each block so far."""
+    """A chapter being run: its namespace, and what became of each block so far, by line."""
 
     chapter: Chapter
     root: Path
     module: types.ModuleType = field(init=False)
     results: dict[int, BaseException | None] = field(default_factory=dict)
-    outputs: dict[int, str] = field(default_factory=dict)  # to be written, by line
-    drawn: set[Path] = field(default_factory=set)
+    outputs: dict[int, str] = field(default_factory=dict)  # to be written
+    drawn: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         path = str(self.root / self.chapter.path)
         self.module = types.ModuleType("chapter_" + self.chapter.name.replace("-", "_"))
         self.module.__file__ = path
         sys.modules[self.module.__name__] = self.module
-        self.chapter.check()
-        lines = [""] * (self.chapter.text.count("\n") + 1)
-        for cell in self.chapter.cells:
+        lines = ["\n"] * (self.chapter.text.count("\n") + 1)
+        for cell in self.chapter.check().cells:
             if not cell.code.title:
-                code = cell.code.body.splitlines()
+                code = cell.code.body.splitlines(keepends=True)
                 lines[cell.code.line : cell.code.line + len(code)] = code
-        masked = [line + "\n" for line in lines]
-        linecache.cache[path] = (len(masked), None, masked, path)
+        linecache.cache[path] = (len(lines), None, lines, path)
 
     def run_to(self, line: int, update: bool) -> None:
         """Run the block that begins on this line, and before it all that did not run yet."""
@@ -113,19 +135,20 @@ class Session:
             if result and at == line:
                 raise result
             if result and not isinstance(result, DiffersError):
-                raise self.chapter.error(
-                    cell.code, f"this block failed, so the one on line {line} did not run"
-                )
+                fault = f"this block failed, so the one on line {line} did not run"
+                raise self.chapter.error(cell.code, fault)
             if at == line:
                 break
         else:
             raise ChapterError(self.chapter.path, line, "no cell of the chapter; nothing ran")
-        done = len(self.results) == len(self.chapter.cells)
-        for block, path in self.chapter.figures() if done else ():
-            if (self.root / self.chapter.path.parent / path) not in self.drawn:
-                raise self.chapter.error(block, f"no block drew {path}")
-        if done and not self.outputs and not any(self.results.values()):
-            freshness.remember(self.chapter, True, self.root)
+        if len(self.results) < len(self.chapter.cells):
+            return
+        for block, path in self.chapter.figures():
+            if path not in self.drawn:
+                fault = f'no block drew {path}; draw it with plt.figure("{Path(path).stem}")'
+                raise self.chapter.error(block, fault)
+        if not self.outputs and not any(self.results.values()):
+            remember(self.chapter, True, self.root)
 
     def attempt(self, cell: Cell, update: bool) -> BaseException | None:
         try:
@@ -136,7 +159,7 @@ class Session:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit and a skip are no pass either
-            freshness.remember(self.chapter, False, self.root)
+            remember(self.chapter, False, self.root)
             return error
         return None
 
@@ -149,12 +172,9 @@ class Session:
             if hasattr(package, name):
                 setattr(self.module, name, getattr(package, name))
         if (self.root / block.title).read_text("utf-8") != tangle(self.chapter, block.title):
-            raise DiffersError(
-                self.chapter.path,
-                block.line,
-                f"differs from {block.title}; run: nox -s tangle, or to keep "
-                "an edit made there: nox -s tangle -- --stitch",
-            )
+            how = "run: nox -s tangle, or to keep an edit made there: nox -s tangle -- --stitch"
+            fault = f"differs from {block.title}; {how}"
+            raise DiffersError(self.chapter.path, block.line, fault)
 
     def execute(self, cell: Cell, update: bool) -> None:
         source = "\n" * cell.code.line + cell.code.body
@@ -171,53 +191,42 @@ class Session:
             self.outputs[cell.code.line] = got
             return
         show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, 0)
-        raise DiffersError(
-            self.chapter.path,
-            (cell.output or cell.code).line,
-            f"wrong output; if the new one is right, run: nox -s doctests -- --update-outputs\n{show}",
-        )
+        fault = "wrong output; if the new one is right, run: nox -s doctests -- --update-outputs"
+        line = (cell.output or cell.code).line
+        raise DiffersError(self.chapter.path, line, f"{fault}\n{show}")
 
     def save_figures(self, cell: Cell) -> None:
         pyplot: Any = sys.modules.get("matplotlib.pyplot")
         for number in pyplot.get_fignums() if pyplot else ():
             figure = pyplot.figure(number)
-            path = freshness.figure_file(self.chapter, figure.get_label(), self.root)
-            if not re.fullmatch(r"[\w-]+", figure.get_label()):
+            path = f"figures/{self.chapter.name}/{figure.get_label()}.svg"
+            if path not in [shown for _, shown in self.chapter.figures()]:
                 pyplot.close("all")
-                raise self.chapter.error(
-                    cell.code, 'a figure without a plain name; write plt.figure("name")'
-                )
+                fault = "is drawn and never shown; name it with plt.figure, and add"
+                raise self.chapter.error(cell.code, f'{path} {fault} ![…]({path} "…")')
             drawn = io.StringIO()
             figure.savefig(drawn, metadata={"Date": None})
-            write(path, drawn.getvalue())
+            write(self.root / self.chapter.path.parent / path, drawn.getvalue())
             self.drawn.add(path)
             pyplot.close(figure)
 
     def write_outputs(self) -> None:
         """Put what the blocks printed into the chapter (--update-outputs)."""
-        if self.outputs and read(self.chapter.path, self.root).text != self.chapter.text:
+        if not self.outputs:
+            return
+        if read(self.chapter.path, self.root).text != self.chapter.text:
             print(f"{self.chapter.path}:1: changed while it ran, so nothing was written; run again")
             return
         lines = self.chapter.text.split("\n")
         for cell in reversed(self.chapter.cells):
             if cell.code.line in self.outputs:
-                printed = self.outputs[cell.code.line].rstrip("\n")
-                fence = "```"
-                while fence in printed:
-                    fence += "`"
-                fresh = [fence + "output", *printed.split("\n"), fence]
-                start = end = cell.code.line - 1 + len(cell.code.text.split("\n"))
-                if cell.output:
-                    start = cell.output.line - 1
-                    end = start + len(cell.output.text.split("\n"))
-                    if not printed:  # with the blank line before it
-                        start = start - 1
-                        fresh = []
-                else:
-                    fresh = ["", *fresh]
-                lines[start:end] = fresh
-        if self.outputs:
-            write(self.root / self.chapter.path, "\n".join(lines))
+                printed = self.outputs[cell.code.line]
+                last = cell.output or cell.code
+                start = cell.code.line + cell.code.text.count("\n")
+                end = last.line + last.text.count("\n")
+                new = ["", *fenced("output", printed).split("\n")] if printed else []
+                lines[start:end] = new
+        write(self.root / self.chapter.path, "\n".join(lines))
 
 
 SESSIONS: dict[Path, Session] = {}
@@ -254,9 +263,9 @@ class ChapterRunner(_runners.DefaultRunner):
         frames = traceback.extract_tb(excinfo.tb)
         inside = [frame for frame in frames if frame.filename == str(test.source_path)]
         line = inside[-1].lineno if inside else getattr(excinfo.value, "lineno", test.start_line)
-        path = os.path.relpath(test.source_path)
         start = frames.index(inside[0]) if inside else len(frames)
         trace = "".join(traceback.format_list(frames[start:]))
+        path = os.path.relpath(test.source_path)
         return f"{path}:{line}: this block raises\n{trace}{excinfo.exconly()}"
 
 
@@ -271,42 +280,33 @@ def pytest_configure(config: pytest.Config) -> None:
     updating = config.getoption("--update-outputs")
 
 
-class WrongChapter(pytest.File):
-    """A chapter that cannot be read: one error, that says where and why."""
+class Reader(pytest.File):
+    """Reads a chapter whole before its blocks are collected, so that none is missed."""
 
-    why = ""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        raise self.CollectError(self.why)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(
-    file_path: Path, parent: pytest.Collector
-) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Check a chapter whole before its blocks are collected, so that none is missed."""
-    collectors = yield
-    if re.match(r"\d\d-.*\.md$", file_path.name):
+    def collect(self) -> list[pytest.Item]:
         try:
-            session(file_path)
+            session(self.path)
         except ChapterError as error:
-            wrong = WrongChapter.from_parent(parent, path=file_path)
-            wrong.why = str(error)
-            return [wrong]
-    return collectors
+            raise self.CollectError(str(error)) from None
+        return []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Reader | None:
+    chapter = re.match(r"\d\d-.*\.md$", file_path.name)
+    return Reader.from_parent(parent, path=file_path) if chapter else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Let `-k` find a block by the names that it binds and the heading above it."""
-    path = item.path
-    if path not in SESSIONS or not hasattr(item, "start_line"):
+    if item.path not in SESSIONS or not hasattr(item, "start_line"):
         return
     above = ""
-    for block in SESSIONS[path].chapter.blocks:
+    for block in SESSIONS[item.path].chapter.blocks:
         if block.kind == "heading":
             above = heading(block)[2]
         elif block.line == item.start_line:
-            bound = names(block.body, path, block.line, imports=False)
+            bound = names(block.body, item.path, block.line, imports=False)
             item.extra_keyword_matches.update([above, *bound])
 
 

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from literate import retired
 from literate.chapter import Chapter, untested
-from literate.prose import forbidden, main, problems
+from literate.prose import forbidden, main, problems, retired_in_files
 
 
 def found(zh: str) -> list[str]:
@@ -77,7 +76,7 @@ def test_retired_names_and_words_are_refused(
     text: str, line: int, says: str
 ) -> None:
     chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
-    found = list(retired.in_chapter(chapter))
+    found = list(problems(chapter, {}))
     assert found[0].startswith(f"docs/chapters/02-apple.md:{line}: ")
     assert found[0].endswith(says)
 
@@ -85,7 +84,7 @@ def test_retired_names_and_words_are_refused(
 def test_other_uses_of_the_same_letters_pass() -> None:
     text = "写作 `x.recipes`。\n\nWe `relay_outer` a Recipe.\n"
     chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
-    assert list(retired.in_chapter(chapter)) == []
+    assert list(problems(chapter, {})) == []
 
 
 @pytest.mark.parametrize(
@@ -105,11 +104,11 @@ def test_retired_names_are_not_defined_again(
     module = tmp_path / "attention_book/apple/core.py"
     module.parent.mkdir(parents=True)
     module.write_text(code)
-    (message,) = retired.in_files(tmp_path)
+    (message,) = retired_in_files(tmp_path)
     assert message.startswith("attention_book/apple/core.py:")
     assert "look` is a retired name; use single_query_attention" in message
     module.write_text("def f(x):\n    look = x\n    return look")
-    assert list(retired.in_files(tmp_path)) == []
+    assert list(retired_in_files(tmp_path)) == []
 
 
 def test_short_strings_are_checked_too() -> None:

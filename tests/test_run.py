@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from pytest_markdown_docs.plugin import extract_fence_tests
 
 from literate.chapter import CHAPTERS, ROOT, read_all
-from literate.freshness import digest, fresh, remember
+from literate.run import digest, fresh, remember
 from tests.book import Book
 
 
@@ -145,7 +145,9 @@ def test_a_figure_is_saved_with_its_text(book: Book) -> None:
     )
     result = book.run()
     assert result.returncode == 1
-    assert "02-apple.md:1: a figure without a plain name" in result.stdout
+    assert (
+        "02-apple.md:1: figures/apple/.svg is drawn and never" in result.stdout
+    )
 
 
 def test_a_wrong_chapter_is_not_collected(book: Book) -> None:

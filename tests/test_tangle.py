@@ -245,7 +245,9 @@ def test_a_module_that_is_not_utf8_is_named(
     book.tangle()
     book.module.write_bytes(b"x = '\xff'\n")
     assert book.tangle(option) == 1
-    assert "attention_book/apple.py:1: not UTF-8" in capsys.readouterr().err
+    assert (
+        "attention_book/apple.py:1: save as UTF-8" in capsys.readouterr().err
+    )
 
 
 FOLDER = """# 苹果 | Apple
