@@ -13,19 +13,6 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 
 PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(dollarmath_plugin)
-KINDS = {
-    "blockquote_open": "quote",
-    "bullet_list_open": "list",
-    "fence": "code",
-    "front_matter": "meta",
-    "heading_open": "heading",
-    "hr": "rule",
-    "html_block": "html",
-    "math_block": "math",
-    "math_block_label": "math",
-    "ordered_list_open": "list",
-    "table_open": "table",
-}
 ADMONITIONS = "note tip warning danger details"
 PYTHON = re.compile(r'python( title="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
@@ -68,7 +55,7 @@ class Block:
     @property
     def language(self) -> str:
         """`zh`, `en`, or nothing where the block stands for both."""
-        if self.kind not in ("paragraph", "list", "table", "quote"):
+        if self.kind not in ("paragraph", "list", "table", "blockquote"):
             return ""
         prose = NOT_PROSE.sub(" ", self.text)
         han = len(HAN.findall(prose))
@@ -97,8 +84,7 @@ def heading(block: Block) -> tuple[str, str, str]:
     """
     given = re.search(r"\s*\{#([\w-]+)\}\s*$", block.text)
     text = block.text[: given.start() if given else None].lstrip("# ")
-    zh = pick(text, "zh")
-    en = pick(text, "en")
+    zh, en = pick(text, "zh"), pick(text, "en")
     plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
     return zh, en, given[1] if given else plain.strip("-")
 
@@ -146,7 +132,7 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
     text = block.text
     kind = block.kind
     last = text.split("\n")[-1]
-    if kind == "code":
+    if kind == "fence":
         if text == last or not re.fullmatch(f"{re.escape(token.markup)}+[ \\t]*", last):
             return f"this fence has no end; close it with {token.markup} at the left margin"
         if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
@@ -211,7 +197,7 @@ def _by_language(block: Block) -> Iterator[Block]:
 
 def _kind(token: Token, line: str) -> str:
     if token.type != "paragraph_open":
-        return KINDS[token.type]
+        return re.sub(r"_(open|block|label)|(bullet|ordered)_", "", token.type)
     if line.startswith("!["):
         return "figure"
     if line.startswith("///"):

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -38,27 +39,28 @@ def run_chapters() -> None:
 
 def build(url: str) -> None:
     """Build both editions at once, beside the old ones, and put them in place together."""
-    run_chapters()
-    write_trees()
+    try:
+        run_chapters()
+        write_trees()
+    except ChapterError as error:
+        raise SystemExit(str(error)) from None
     draft = SITE.with_name(".cache") / "site"
     shutil.rmtree(draft, ignore_errors=True)
-    running = []
-    for edition, config in EDITIONS.items():
+
+    def make(edition: str) -> subprocess.CompletedProcess[str]:
         # Never --quiet: it hides warnings from --strict, which counts them.
-        command = ["-m", "mkdocs", "build", "--strict", "-f", config, "-d", str(draft / edition)]
+        strict = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+        command = [*strict, "-f", EDITIONS[edition], "-d", str(draft / edition)]
         env = {"BOOK_URL": f"{url.rstrip('/')}/{edition}/", "NO_MKDOCS_2_WARNING": "1"}
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            cwd=ROOT,
-            env=os.environ | env,
-            stderr=subprocess.PIPE,
-            text=True,
+        return subprocess.run(
+            command, env=os.environ | env, stderr=subprocess.PIPE, text=True, cwd=ROOT
         )
-        running.append(process)
-    told = [process.communicate()[1] for process in running]
-    lines = dict.fromkeys(line for text in told for line in text.splitlines())
+
+    with ThreadPoolExecutor() as pool:
+        made = list(pool.map(make, EDITIONS))
+    lines = dict.fromkeys(line for one in made for line in one.stderr.splitlines())
     print(*(line for line in lines if not line.startswith("INFO")), sep="\n", file=sys.stderr)
-    if any(process.returncode for process in running):
+    if any(one.returncode for one in made):
         raise SystemExit("the site was not built; the old one, if any, is as it was")
     page = (Path(__file__).parent / "theme" / "landing.html").read_text("utf-8")
     page = page.replace("{{ base }}", urlsplit(url).path or "/")
@@ -77,7 +79,7 @@ def serve(port: int) -> None:
     def rebuild() -> None:
         try:
             build(url)
-        except (ChapterError, SystemExit) as error:
+        except SystemExit as error:
             print(error, file=sys.stderr)
 
     rebuild()
@@ -91,9 +93,8 @@ def serve(port: int) -> None:
     except KeyboardInterrupt:
         server.shutdown()
     except OSError as error:
-        raise SystemExit(
-            f"port {port}: {error.strerror}; try: nox -s serve -- --port {port + 1}"
-        ) from None
+        how = f"try: nox -s serve -- --port {port + 1}"
+        raise SystemExit(f"port {port}: {error.strerror}; {how}") from None
 
 
 def main() -> None:
@@ -102,10 +103,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000, help="where to serve (8000)")
     parser.add_argument("--url", default="http://127.0.0.1:8000/", help="where the site will stand")
     asked = parser.parse_args()
-    try:
-        serve(asked.port) if asked.serve else build(asked.url)
-    except ChapterError as error:
-        raise SystemExit(str(error)) from None
+    serve(asked.port) if asked.serve else build(asked.url)
 
 
 if __name__ == "__main__":

@@ -55,11 +55,6 @@ class Chapter:
         name = "__init__" if self.name == "preface" else self.name.replace("-", "_")
         return f"{PACKAGE}/{name}.py"
 
-    def owns(self, title: str) -> bool:
-        """Whether the chapter may define this file."""
-        stem = re.escape(self.module.removesuffix(".py"))
-        return bool(re.fullmatch(rf"{stem}(/\w+)*\.py", title))
-
     @cached_property
     def blocks(self) -> list[Block]:
         return (labs.split if self.path.suffix == ".ipynb" else split)(self.path, self.text)
@@ -73,63 +68,51 @@ class Chapter:
     def cells(self) -> list[Cell]:
         """The Python blocks, each with the output that follows it."""
         cells: list[Cell] = []
-        before: Block | None = None
-        for block in self.blocks:
+        for before, block in zip([None, *self.blocks], self.blocks, strict=False):
             if block.info.startswith("python"):
                 cells.append(Cell(block, None))
             elif block.info == "output":
-                if before is None or before is not cells[-1].code or before.title:
+                if not before or before.info != "python":
                     raise self.error(block, "output that follows no untitled Python block")
                 cells[-1] = Cell(before, block)
-            before = block if block.info.startswith("python") else None
         return cells
-
-    @cached_property
-    def titled(self) -> list[Block]:
-        """The blocks that make up the chapter's modules."""
-        titled = [cell.code for cell in self.cells if cell.code.title]
-        seen: dict[tuple[str, str], int] = {}
-        for block in titled:
-            if not self.owns(block.title):
-                folder = self.module.removesuffix(".py")
-                raise self.error(
-                    block,
-                    f'title="{block.title}" in the chapter of {self.module}; a chapter owns '
-                    f"that file or those in {folder}/: move the block or rename the title",
-                )
-            for name in names(block.body, self.path, block.line):
-                before = seen.setdefault((block.title, name), block.line)
-                if before != block.line:
-                    raise self.error(
-                        block,
-                        f"{name} is defined twice, first on line {before}; leave the "
-                        "naive version in a block without title",
-                    )
-        return titled
 
     @cached_property
     def modules(self) -> dict[str, list[Block]]:
         """The files that the chapter defines, each with its blocks in order."""
-        found: dict[str, list[Block]] = {}
-        for block in self.titled:
-            found.setdefault(block.title, []).append(block)
-        if self.module in found and len(found) > 1:
-            raise self.error(
-                found[self.module][0], f"{self.module} and a folder of that name; keep one of them"
-            )
-        return found
+        modules: dict[str, list[Block]] = {}
+        defined: dict[tuple[str, str], int] = {}
+        stem = self.module.removesuffix(".py")
+        for block in (cell.code for cell in self.cells if cell.code.title):
+            if not re.fullmatch(rf"{re.escape(stem)}(/\w+)*\.py", block.title):
+                fault = f"a chapter owns {self.module} or files in {stem}/, not {block.title}"
+                raise self.error(block, f"{fault}; move the block or rename the title")
+            modules.setdefault(block.title, []).append(block)
+            for name in names(block.body, self.path, block.line):
+                before = defined.setdefault((block.title, name), block.line)
+                if before != block.line:
+                    fault = f"{name} is defined twice, first on line {before}"
+                    raise self.error(block, f"{fault}; leave one version without title")
+            if self.module in modules and len(modules) > 1:
+                fault = f"{self.module} and a folder of that name; keep one of them"
+                raise self.error(modules[self.module][0], fault)
+        return modules
+
+    def above(self, block: Block) -> str:
+        """The id of the heading above a block."""
+        before = self.blocks[: self.blocks.index(block)]
+        return next((heading(b)[2] for b in reversed(before) if b.kind == "heading"), "")
 
     def check(self) -> "Chapter":
         """Raise ChapterError for the first thing that is wrong."""
         _ = self.parts, self.cells, self.modules
-        anchors: dict[str, int] = {}
+        anchors = {"": "empty"}
         for block in self.blocks:
             if block.kind == "heading":
-                _, _, anchor = heading(block)
-                if not anchor or anchor in anchors:
-                    before = f"that of line {anchors[anchor]}" if anchor else "empty"
-                    raise self.error(block, f"this heading's id is {before}; add {{#an-id}}")
-                anchors[anchor] = block.line
+                anchor = heading(block)[2]
+                if why := anchors.get(anchor):
+                    raise self.error(block, f"this heading's id is {why}; add {{#an-id}}")
+                anchors[anchor] = f"that of line {block.line}"
         return self
 
     def figures(self) -> Iterator[tuple[Block, str]]:
@@ -162,14 +145,11 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
     """Read and check every chapter, in the order of their numbers."""
     paths = sorted((root / CHAPTERS).glob("[0-9][0-9]-*.md"))
     chapters = [read(path.relative_to(root), root).check() for path in paths]
-    owners: dict[str, Chapter] = {}
+    owners: dict[str, str] = {}
     for chapter in chapters:
-        for title, blocks in chapter.modules.items():
-            owner = owners.setdefault(title, chapter).path.as_posix()
-            if owner != chapter.path.as_posix():
-                raise chapter.error(
-                    blocks[0], f"{title} belongs to {owner}; write it in one chapter"
-                )
+        path = chapter.path.as_posix()
+        if (owner := owners.setdefault(chapter.name, path)) != path:
+            raise ChapterError(chapter.path, 1, f"{owner} has this name already; choose another")
     return chapters
 
 
@@ -180,19 +160,16 @@ def pages(root: Path = ROOT) -> list[Path]:
     return [Path("README.md"), Path("CONTRIBUTING.md"), *paths]
 
 
-def untested(root: Path = ROOT) -> list[str]:
+def untested(root: Path = ROOT) -> Iterator[str]:
     """Python on a page that no test runs, and chapters that no one would find."""
-    found = []
     for path in pages(root):
         if path.parent == CHAPTERS and not re.match(r"\d\d-", path.name):
-            found.append(f"{path.as_posix()}:1: not a chapter; call it NN-name.md")
+            yield f"{path.as_posix()}:1: not a chapter; call it NN-name.md"
         elif path.parts[0] == "docs" and path.parent not in (CHAPTERS, labs.LABS):
-            found += [
-                f"{path.as_posix()}:{block.line}: code here is never tested; put it in a chapter"
-                for block in read(path, root).blocks
-                if block.info.startswith("python")
-            ]
-    return found
+            for block in read(path, root).blocks:
+                if block.info.startswith("python"):
+                    fault = "code here is never tested; put it in a chapter"
+                    yield f"{path.as_posix()}:{block.line}: {fault}"
 
 
 def dotted(title: str) -> str:
@@ -206,11 +183,8 @@ def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[s
         table = symtable.symtable(source, path.as_posix(), "exec")
     except SyntaxError as error:
         raise ChapterError(path, line + (error.lineno or 1), error.msg) from None
-    return [
-        symbol.get_name()
-        for symbol in table.get_symbols()
-        if (symbol.is_assigned() and not symbol.is_imported()) or (symbol.is_imported() and imports)
-    ]
+    symbols = table.get_symbols()
+    return [s.get_name() for s in symbols if (imports if s.is_imported() else s.is_assigned())]
 
 
 def _pair(path: Path, blocks: list[Block]) -> Iterator[Block | Twin]:

@@ -16,13 +16,8 @@ WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"
 LINK = re.compile(
     r"\[((?:`[^`]*`|[^]`])*)\](\([^)]*\)|\[[\w.]*\])" + r"|(`+)(?:.|\n)*?\3|\$[^$]+\$"
 )
-ABOUT = (
-    "由《注意力之书》的一章生成。运行之前先装好："
-    "`pip install attention-book matplotlib`"
-    " | "
-    "Made from a chapter of the Attention Book. Before you run it: "
-    "`pip install attention-book matplotlib`"
-)
+INSTALL = "`pip install attention-book matplotlib`"
+ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
 
 
 def join_lines(text: str) -> str:
@@ -74,7 +69,7 @@ def _prose(part: Block | Twin, edition: str) -> str:
         text = f"{part.text.partition(' ')[0]} {heading(part)[edition == 'en']}"
     elif part.kind == "open":
         text = f"**{pick(part.text.partition(' | ')[2], edition)}**"
-    elif part.kind in ("code", "math", "html", "rule"):
+    elif part.kind in ("fence", "math", "html", "hr"):
         return "" if part.info == "output" else part.text
     else:
         return ""  # a figure is drawn by the cell above it

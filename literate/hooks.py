@@ -29,5 +29,5 @@ def on_config(config: MkDocsConfig) -> None:
     for toggle in config.theme["palette"]:
         toggle["toggle"] = localise(toggle["toggle"])
     jieba.setLogLevel(logging.WARNING)
-    for term in glossary():
-        jieba.add_word(term.chinese)  # the search shall find a term as a whole
+    for _, chinese, _ in glossary():
+        jieba.add_word(chinese)  # the search shall find a term as a whole

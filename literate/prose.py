@@ -11,7 +11,6 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import autocorrect_py
 
@@ -42,34 +41,15 @@ CODE = re.compile(r"`[^`\n]+`")
 ITS_TEST = "tests/test_prose.py"  # which names them on purpose
 
 
-class Term(NamedTuple):
-    """A term of the book, and renderings of it that the book does not use."""
-
-    english: str
-    chinese: str
-    forbidden: list[str]
-
-
-def parse(block: Block) -> list[Term]:
-    """The rows of a `glossary` block: `English | 中文 | 不用`, with – for none."""
-    terms = []
-    for number, line in enumerate(block.body.splitlines(), block.line + 1):
-        cells = line.split(" | ")
-        if len(cells) != 3:
-            fault = "a row is `English | 中文 | 不用`, with – for none"
-            raise ChapterError(GLOSSARY, number, fault)
-        terms.append(Term(cells[0], cells[1], [] if cells[2] == "–" else cells[2].split("、")))
-    return terms
-
-
-def glossary(root: Path = ROOT) -> list[Term]:
-    """The terms of the book."""
-    return parse(next(b for b in read(GLOSSARY, root).blocks if b.info == "glossary"))
+def glossary(root: Path = ROOT) -> list[list[str]]:
+    """The terms of the book: in English, in Chinese, and what not to say, with – for nothing."""
+    block = next(block for block in read(GLOSSARY, root).blocks if block.info == "glossary")
+    return [line.split(" | ") for line in block.body.splitlines()]
 
 
 def forbidden(root: Path = ROOT) -> dict[str, str]:
     """Each word not to use, and the word to use instead."""
-    return {bad: term.chinese for term in glossary(root) for bad in term.forbidden}
+    return {bad: zh for _, zh, no in glossary(root) for bad in no.split("、") if bad != "–"}
 
 
 def problems(page: Chapter, words: dict[str, str]) -> Iterator[str]:
@@ -147,12 +127,11 @@ def retired_in_files(root: Path = ROOT) -> Iterator[str]:
 def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """What a module defines: functions, classes, arguments, attributes, fields, constants."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.lineno, node.name
-        elif isinstance(node, ast.arg):
-            yield node.lineno, node.arg
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.lineno, node.attr
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
         if isinstance(node, ast.Module | ast.ClassDef):
             for statement in node.body:
                 targets = getattr(statement, "targets", [getattr(statement, "target", None)])
@@ -162,20 +141,17 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def check(root: Path = ROOT) -> list[str]:
     """All that is amiss in the book; what needs sound pages is looked for where they are."""
     found: list[str] = []
-    words = forbidden(root)
     for path in pages(root):
         try:
-            found += problems(read(path, root), {} if path == GLOSSARY else words)
+            words = {} if path == GLOSSARY else forbidden(root)
+            found += problems(read(path, root), words)
         except ChapterError as error:
             found.append(str(error))
     return found or [*untested(root), *retired_in_files(root)]
 
 
 def main() -> int:
-    try:
-        found = check()
-    except ChapterError as error:  # in the glossary
-        found = [str(error)]
+    found = dict.fromkeys(check())  # each once
     for problem in found:
         print(problem, file=sys.stderr)
     return bool(found)

@@ -24,12 +24,6 @@ from literate.chapter import PACKAGE, Chapter, names, read_all, read_text
 
 
 GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
-HEADER = re.compile(r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n")
-OPTIONS = {
-    "--check": "write nothing; fail if chapters and package differ",
-    "--stitch": "carry edits made in the .py files into the chapters",
-    "--force": "overwrite edits made in the .py files",
-}
 
 
 def tangle(chapter: Chapter, module: str) -> str:
@@ -45,14 +39,15 @@ def _digest(body: str) -> str:
 
 def _parse(text: str) -> tuple[str, str]:
     """The digest in a module's first line, and its body."""
-    header = HEADER.match(text)
-    return (header[2], text[header.end() :].rstrip("\n")) if header else ("", text.rstrip("\n"))
+    header = re.match(r"# Made from \S+ \((\w+)\)\. .*\n", text)
+    digest, end = (header[1], header.end()) if header else ("", 0)
+    return digest, text[end:].rstrip("\n")
 
 
 def edited(text: str, want: str) -> bool:
     """Whether a module was changed since it was tangled, and into what its chapter has not."""
     digest, body = _parse(text)
-    return digest != _digest(body) and body != _parse(want)[1]
+    return bool(text) and digest != _digest(body) and body != _parse(want)[1]
 
 
 def stitch(chapter: Chapter, name: str, text: str) -> str:
@@ -100,60 +95,50 @@ def stitch(chapter: Chapter, name: str, text: str) -> str:
     return result.text
 
 
-def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
-    """For each module that differs from its chapter, where, how, and what to do."""
-    found = []
-    made = {name: chapter for chapter in chapters for name in chapter.modules}
-    for name, chapter in made.items():
-        have, want = _module(root, name), tangle(chapter, name)
-        pairs = zip_longest(have.split("\n")[1:], want.split("\n")[1:], fillvalue="nothing")
-        unlike = ((line, *pair) for line, pair in enumerate(pairs, 2) if pair[0] != pair[1])
-        line, got, wanted = next(unlike, (1, "another first line", want.split("\n")[0]))
-        if not have:
-            found.append(f"{name}:1: is not there yet; run: nox -s tangle")
-        elif edited(have, want):
-            found.append(
-                f"{name}:{line}: was edited here, {got!r} for {wanted!r}; "
-                "carry that back with: nox -s tangle -- --stitch"
-            )
-        elif have != want:
-            found.append(
-                f"{name}:{line}: is older than {chapter.path.as_posix()}, {got!r} for {wanted!r}; "
-                "run: nox -s tangle"
-            )
-    for path in sorted((root / PACKAGE).glob("**/*.py")):
-        if (name := path.relative_to(root).as_posix()) not in made:
-            fault = "no chapter defines this module; write it in a chapter, or delete it"
-            found.append(f"{name}:1: {fault}")
-    return found
-
-
-def update(chapters: list[Chapter], root: Path, stitching: bool, force: bool) -> list[str]:
-    """Write modules, or chapters too; nothing at all where an edit would be lost: say which."""
-    changes: dict[Path, str] = {}
+def plan(
+    chapters: list[Chapter], root: Path, stitching: bool = False, force: bool = False
+) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """What to write where, after what is there; and whose edits that would lose, with a way out."""
+    changes: dict[str, tuple[str, str]] = {}
     problems = []
     for chapter in chapters:
         for name in chapter.modules:
-            have = _module(root, name)
-            if have and edited(have, tangle(chapter, name)) and stitching:
-                chapter = replace(chapter, text=stitch(chapter, name, have))
-                changes[root / chapter.path] = chapter.text
-            elif have and edited(have, tangle(chapter, name)) and not force:
+            have = read_text(Path(name), root) if (root / name).exists() else ""
+            want = tangle(chapter, name)
+            if edited(have, want) and stitching:
+                text = stitch(chapter, name, have)
+                changes[chapter.path.as_posix()] = chapter.text, text
+                chapter = replace(chapter, text=text)
+                want = tangle(chapter, name)
+            elif edited(have, want) and not force:
                 problems.append(
-                    f"{name}:1: was edited here, and tangling would lose that; carry it back "
-                    "with: nox -s tangle -- --stitch, or drop it with: nox -s tangle -- --force"
+                    f"{name}:{_unlike(have, want)}, and was edited here; carry that back with: "
+                    "nox -s tangle -- --stitch, or drop it with: nox -s tangle -- --force"
                 )
-            if have != tangle(chapter, name):
-                changes[root / name] = tangle(chapter, name)
-    for path, text in changes.items() if not problems else ():
-        write(path, text)
-        print(f"wrote {path.relative_to(root).as_posix()}")
-    return problems
+            if have != want:
+                changes[name] = have, want
+    return changes, problems
 
 
-def _module(root: Path, name: str) -> str:
-    """The text of a module, or nothing where it is not there yet."""
-    return read_text(Path(name), root) if (root / name).exists() else ""
+def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
+    """For each module that differs from its chapter, where, how, and what to do."""
+    changes, found = plan(chapters, root)
+    made = {name for chapter in chapters for name in chapter.modules}
+    for name, (have, want) in changes.items():
+        if not edited(have, want):
+            fault = f"{_unlike(have, want)}, and is older" if have else "1: is not there yet"
+            found.append(f"{name}:{fault}; run: nox -s tangle")
+    for path in sorted((root / PACKAGE).glob("**/*.py")):
+        if (name := path.relative_to(root).as_posix()) not in made:
+            found.append(f"{name}:1: no chapter defines this module; write one, or delete it")
+    return found
+
+
+def _unlike(have: str, want: str) -> str:
+    """The first line that differs, below the header, and how."""
+    pairs = enumerate(zip_longest(have.split("\n")[1:], want.split("\n")[1:]), 2)
+    unlike = (f"{line}: has {a!r}, the chapter {b!r}" for line, (a, b) in pairs if a != b)
+    return next(unlike, "1: has another first line")
 
 
 def write(path: Path, text: str) -> None:
@@ -170,15 +155,18 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     about = (__doc__ or "").split("\n")[0]
     parser = argparse.ArgumentParser(prog="nox -s tangle --", description=about)
     what = parser.add_mutually_exclusive_group()
-    for option, effect in OPTIONS.items():
-        what.add_argument(option, action="store_true", help=effect)
+    what.add_argument("--check", action="store_true", help="write nothing; fail if they differ")
+    what.add_argument("--stitch", action="store_true", help="carry edits of .py files back")
+    what.add_argument("--force", action="store_true", help="overwrite edits of .py files")
     asked = parser.parse_args(argv)
     try:
         chapters = read_all(root)
+        changes, problems = plan(chapters, root, asked.stitch, asked.force)
         if asked.check:
             problems = differences(chapters, root)
-        else:
-            problems = update(chapters, root, asked.stitch, asked.force)
+        for name, (_, text) in changes.items() if not (asked.check or problems) else ():
+            write(root / name, text)
+            print(f"wrote {name}")
     except ChapterError as error:
         problems = [str(error)]
     for problem in problems:

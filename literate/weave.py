@@ -8,7 +8,6 @@ A tree holds all that a site engine needs: pages, API pages, labs, notebooks, as
 import ast
 import re
 import shutil
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
@@ -16,14 +15,15 @@ import nbformat
 
 from literate import ROOT, labs
 from literate.blocks import FIGURE, Block, fenced, heading, pick
-from literate.chapter import CHAPTERS, Chapter, Twin, dotted, pages, read, read_all
+from literate.chapter import CHAPTERS, Chapter, Twin, dotted, names, pages, read, read_all
 from literate.export import export, join_lines
-from literate.prose import parse
+from literate.tangle import write
 
 
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 WOVEN = ROOT / ".cache/woven"
 HIDDEN = 'class="twin" data-search-exclude="true"'
+ORIGIN = "出自 | From"
 FOLDED = "导入与公开的名字 | Imports and public names"
 LAB_LINK = re.compile(r"(\]\((?:\.\./)?labs/[\w-]+)\.ipynb")
 
@@ -39,7 +39,7 @@ def write_trees() -> None:
             if path.parts[0] == "docs":
                 _write_page(read(path), edition, draft)
         for chapter in chapters:
-            _put(draft / f"api/{chapter.name}.md", api_page(chapter, edition))
+            write(draft / f"api/{chapter.name}.md", api_page(chapter, edition))
         with (draft / "api/index.md").open("a", encoding="utf-8") as index:
             for chapter in chapters:
                 title = title_of(chapter, edition)
@@ -51,25 +51,22 @@ def write_trees() -> None:
 def _write_page(page: Chapter, edition: str, tree: Path) -> None:
     """Write a page with its figures and its notebook."""
     place = tree / page.path.relative_to("docs").with_suffix(".md")
-    front = next((b.text for b in page.blocks if b.kind == "meta"), "---\n---").split("\n")[1:-1]
+    front = next((b.text for b in page.blocks if b.kind == "front_matter"), "---\n---").split("\n")[
+        1:-1
+    ]
     if page.path != Path("docs/index.md"):
         front.append(f"title: {title_of(page, edition)!r}")
     if page.path.parent in (CHAPTERS, labs.LABS):
         notebook = f"notebooks/{page.path.stem}.ipynb"
         front.append(f"notebook: {notebook}")
-        _put(tree / notebook, export(page, edition))
-    _put(place, "\n".join(["---", *front, "---", "", weave(page, edition)]))
+        write(tree / notebook, export(page, edition))
+    write(place, "\n".join(["---", *front, "---", "", weave(page, edition)]))
     for _, figure in page.figures():
-        _put(place.parent / figure, (ROOT / page.path.parent / figure).read_text("utf-8"))
+        write(place.parent / figure, (ROOT / page.path.parent / figure).read_text("utf-8"))
     if page.path.parent == labs.LABS:
         for cell in nbformat.reads(page.text, as_version=4).cells:
             for figure, svg in labs.figures(page.path, cell).items():
-                _put(place.parent / figure, svg)
-
-
-def _put(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
+                write(place.parent / figure, svg)
 
 
 def title_of(page: Chapter, edition: str) -> str:
@@ -83,13 +80,16 @@ def api_page(chapter: Chapter, edition: str) -> str:
     title = title_of(chapter, edition)
     page = [f"---\ntitle: {title!r}\n---"]
     page.append(f"# {title}: `{dotted(chapter.module)}` {{#api-{chapter.name}}}")
-    several = len(chapter.modules) > 1
+    level = 3 if len(chapter.modules) > 1 else 2
     for file, blocks in sorted(chapter.modules.items()):
-        if not file.endswith("__init__.py") and any("__all__" in block.body for block in blocks):
-            module = dotted(file)
-            if several:
-                page.append(f"## `{module}` {{#{module.replace('.', '-')}}}")
-            page.append(f"::: {module}\n    options:\n      heading_level: {3 if several else 2}")
+        module = dotted(file)
+        if level == 3 and any(map(public, blocks)):
+            page.append(f"## `{module}` {{#{module.replace('.', '-')}}}")
+        for block in blocks:
+            place = f"[{title}](../{CHAPTERS.name}/{chapter.path.name}#{chapter.above(block)})"
+            for name in public(block):
+                page.append(f"::: {module}.{name}\n    options:\n      heading_level: {level}")
+                page.append(f"{pick(ORIGIN, edition)} {place}")
     return "\n\n".join(page) + "\n"
 
 
@@ -102,14 +102,11 @@ def weave(chapter: Chapter, edition: str) -> str:
     return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in parts if part) + "\n")
 
 
-def headings(chapter: Chapter) -> Iterator[tuple[Block, str]]:
-    """Each block with a title in it and the id of the heading above it."""
-    above = ""
-    for block in chapter.blocks:
-        if block.kind == "heading":
-            above = heading(block)[2]
-        elif block.title:
-            yield block, above
+def public(block: Block) -> list[str]:
+    """What a block adds to the API page: a constant has no docstring, and so no place there."""
+    nodes = ast.parse(block.body).body
+    documented = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    return [node.name for node in documented if not node.name.startswith("_")]
 
 
 def _twins(twin: Twin, edition: str) -> str:
@@ -138,7 +135,7 @@ def _shared(block: Block, edition: str) -> str:
     if block.kind == "open":
         head, _, text = block.text.partition(" | ")
         return f"{head} | {_short(text, edition)}"
-    if block.kind == "meta":
+    if block.kind == "front_matter":
         return ""  # it stands at the head of the page
     if block.kind == "figure":
         return _figure(block, edition)
@@ -153,22 +150,12 @@ def _shared(block: Block, edition: str) -> str:
 
 def _module_block(block: Block, edition: str) -> str:
     """A block of the package: imports folded, or with links to the API pages."""
-    nodes = ast.parse(block.body).body
-    if all(_is_preamble(node) for node in nodes):
+    bound = names(block.body, Path(block.title), block.line, imports=False)
+    if all(name.startswith("__") for name in bound):
         return f"//// details | {_short(FOLDED, edition)}\n\n{block.text}\n\n////"
     module = dotted(block.title)
-    # A constant has no docstring, and so no place on the API page.
-    documented = (ast.ClassDef, ast.FunctionDef)
-    public = [n.name for n in nodes if isinstance(n, documented) and n.name[0] != "_"]
-    links = " ".join(f"[`{name}`][{module}.{name}]" for name in public)
+    links = " ".join(f"[`{name}`][{module}.{name}]" for name in public(block))
     return block.text + (f'\n\n<p class="api" markdown="span">API {links}</p>' if links else "")
-
-
-def _is_preamble(node: ast.stmt) -> bool:
-    """Whether it imports, says what is public, or is the docstring of a module."""
-    if isinstance(node, ast.Assign):
-        return ast.unparse(node.targets[0]) in ("__all__", "__version__")
-    return isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)
 
 
 def _figure(block: Block, edition: str) -> str:
@@ -181,5 +168,5 @@ def _figure(block: Block, edition: str) -> str:
 def _glossary(block: Block, edition: str) -> str:
     heads = ("中文", "英文", "不用") if edition == "zh" else ("Chinese", "English", "not")
     table = ["| " + " | ".join(heads) + " |", "|---|---|---|"]
-    table += [f"| {zh} | {en} | {'、'.join(no) or '–'} |" for en, zh, no in parse(block)]
-    return "\n".join(table)
+    rows = [line.split(" | ") for line in block.body.splitlines()]
+    return "\n".join([*table, *(f"| {zh} | {en} | {no} |" for en, zh, no in rows)])
