@@ -128,7 +128,7 @@ def split(path: Path, text: str, first: int = 1) -> list[Block]:
 
 
 def _fault(block: Block, token: Token, opened: list[Block]) -> str:
-    """What is wrong with a block, and what to do; or nothing."""
+    """What is wrong with a block, and what to do, or nothing; keep count of the open /// blocks."""
     text = block.text
     kind = block.kind
     last = text.split("\n")[-1]
@@ -156,19 +156,14 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
         zh, _, en = short.partition(" | ")
         if not (zh.strip() and en.strip()):
             return f"{what} must be `中文 | English`, got `{short}`"
-    return _unbalanced(block, opened)
-
-
-def _unbalanced(block: Block, opened: list[Block]) -> str:
-    """Keep count of the /// blocks that are open."""
-    if block.kind == "open":
-        if block.text.split()[1] not in ADMONITIONS.split():
-            return f"a /// block is one of: {ADMONITIONS}"
+    if kind == "open":
         opened.append(block)
-    elif block.kind == "close":
+        if text.split()[1] not in ADMONITIONS.split():
+            return f"a /// block is one of: {ADMONITIONS}"
+    if kind == "close":
         if not opened:
             return "this /// closes nothing"
-        if opened.pop().text.split()[0] != block.text.rstrip():
+        if opened.pop().text.split()[0] != text.rstrip():
             return "close a block with as many / as it began with"
     return ""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from literate import ROOT, labs
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
@@ -21,16 +22,14 @@ CHAPTERS = Path("docs/chapters")
 PACKAGE = "attention_book"
 
 
-@dataclass(frozen=True)
-class Twin:
+class Twin(NamedTuple):
     """A Chinese block and the English block that says the same."""
 
     zh: Block
     en: Block
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A Python block and the output that the chapter says it prints."""
 
     code: Block
@@ -115,12 +114,11 @@ class Chapter:
                 anchors[anchor] = f"that of line {block.line}"
         return self
 
-    def figures(self) -> Iterator[tuple[Block, str]]:
-        """Each block that shows a figure drawn by the chapter, and its path."""
-        for block in self.blocks:
-            found = FIGURE.fullmatch(block.text) if block.kind == "figure" else None
-            if found and found[2].startswith("figures/"):
-                yield block, found[2]
+    @cached_property
+    def figures(self) -> dict[str, Block]:
+        """Each figure that the chapter draws and shows, and the block that shows it."""
+        shown = ((FIGURE.fullmatch(b.text), b) for b in self.blocks if b.kind == "figure")
+        return {found[2]: b for found, b in shown if found and found[2].startswith("figures/")}
 
     def error(self, block: Block, message: str) -> ChapterError:
         return ChapterError(self.path, block.line, message)
@@ -131,8 +129,7 @@ def read_text(path: Path, root: Path = ROOT) -> str:
     text = (root / path).read_bytes().decode(errors="surrogateescape")
     if odd := re.search("[\r\ufeff\udc80-\udcff]", text):
         line = text.count("\n", 0, odd.start()) + 1
-        fault = f"save as UTF-8 with LF, no byte order mark; got {odd[0]!r}"
-        raise ChapterError(path, line, fault)
+        raise ChapterError(path, line, f"save as UTF-8 with LF, no BOM; got {odd[0]!r}")
     return text
 
 

@@ -10,19 +10,12 @@ from literate.blocks import Block, heading, pick
 from literate.chapter import Chapter, Twin
 
 
-# Where a line break between two of these would show as a space.
-WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"
 # A link; or code or a formula, which stand as they are.
 LINK = re.compile(
     r"\[((?:`[^`]*`|[^]`])*)\](\([^)]*\)|\[[\w.]*\])" + r"|(`+)(?:.|\n)*?\3|\$[^$]+\$"
 )
 INSTALL = "`pip install attention-book matplotlib`"
 ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
-
-
-def join_lines(text: str) -> str:
-    """Join lines broken between wide characters, which need no space."""
-    return re.sub(rf"(?<={WIDE})\n(?={WIDE})", "", text)
 
 
 def export(page: Chapter, edition: str) -> str:
@@ -64,7 +57,7 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
 
 def _prose(part: Block | Twin, edition: str) -> str:
     if isinstance(part, Twin):
-        text = join_lines(part.zh.text) if edition == "zh" else part.en.text
+        text = part.zh.text if edition == "zh" else part.en.text
     elif part.kind == "heading":
         text = f"{part.text.partition(' ')[0]} {heading(part)[edition == 'en']}"
     elif part.kind == "open":

@@ -24,11 +24,7 @@ HEADING = re.compile(r"(#+) (.*)")
 
 
 def split(path: Path, text: str) -> list[Block]:
-    """The blocks of a notebook, as a chapter has them, each on its line of the notebook's file.
-
-    Raises:
-        ChapterError: A Markdown cell has no twin, or a block is not as it should be.
-    """
+    """The blocks of a notebook, as a chapter has them, each on its line of the notebook's file."""
     starts = (text.count("\n", 0, found.end()) + 1 for found in SOURCE.finditer(text))
     cells = iter(zip(nbformat.reads(text, as_version=4).cells, starts, strict=True))
     found: list[Block] = []

@@ -35,6 +35,7 @@ RULES = {
 autocorrect_py.load_config(  # type: ignore[attr-defined]
     '{"rules": {"space-dollar": 1}, "context": {"codeblock": 0}}'
 )
+BROKEN = rf"[^\s>]\n[ >]*{H}"  # a line of a list or quote that goes on with Chinese
 RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text("utf-8"))
 IDENTIFIER = re.compile(rf"(?<!\w)(?:{'|'.join(RETIRED['identifiers'])})(?!\w)")
 CODE = re.compile(r"`[^`\n]+`")
@@ -69,8 +70,9 @@ def problems(page: Chapter, words: dict[str, str]) -> Iterator[str]:
                     yield f"{at}: `{found[0]}` is a retired word; use {instead}"
             if kind == "chinese":
                 yield from (f"{at}: {fault}" for fault in _faults(text, words))
-        if isinstance(part, Twin) and part.zh.kind == "paragraph" and "\n" in part.zh.text:
-            yield f"{path}:{part.zh.line}: one Chinese paragraph, one line"
+        broken = "\n" if isinstance(part, Twin) and part.zh.kind == "paragraph" else BROKEN
+        if isinstance(part, Twin) and re.search(broken, part.zh.text):
+            yield f"{path}:{part.zh.line}: one Chinese paragraph, one line: a break shows as a space"
 
 
 def _lines(part: Block | Twin) -> Iterator[tuple[str, int, str]]:

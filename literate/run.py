@@ -36,8 +36,8 @@ os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc
 
 def digest(chapter: Chapter, root: Path = ROOT) -> str:
     """Of all that decides whether a chapter passes: its code, outputs, figures, the package."""
-    parts = [b.text for b in chapter.blocks if b.info.startswith("python") or b.info == "output"]
-    parts += [path for _, path in chapter.figures()]
+    parts = [b.text for b in chapter.blocks if b.info.startswith(("python", "output"))]
+    parts += chapter.figures
     parts += [path.read_text("utf-8") for path in sorted((root / PACKAGE).glob("**/*.py"))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -50,7 +50,7 @@ def stamp(chapter: Chapter, root: Path = ROOT) -> Path:
 def fresh(chapter: Chapter, root: Path = ROOT) -> bool:
     """Whether the chapter passed as it stands, with its figures in place."""
     passed = stamp(chapter, root)
-    figures = [root / chapter.path.parent / path for _, path in chapter.figures()]
+    figures = [root / chapter.path.parent / path for path in chapter.figures]
     there = all(path.exists() for path in [passed, *figures])
     return not chapter.cells or (there and passed.read_text("utf-8") == digest(chapter, root))
 
@@ -125,33 +125,25 @@ class ChapterFile(pytest.File):
         """Run a cell, and before it all that did not run yet."""
         for cell in self.chapter.cells[: self.chapter.cells.index(asked) + 1]:
             if cell not in self.results:
-                self.results[cell] = self.attempt(cell)
+                self.results[cell] = None
+                try:
+                    self.take(cell.code) if cell.code.title else self.execute(cell)
+                except BaseException as error:  # SystemExit and a skip are no pass either
+                    self.results[cell] = error
             result = self.results[cell]
-            if result and cell is asked:
+            if isinstance(result, KeyboardInterrupt) or (result and cell is asked):
                 raise result
             if result and not isinstance(result, DiffersError):
                 fault = f"this block failed, so the one on line {asked.code.line} did not run"
                 raise self.chapter.error(cell.code, fault)
         if asked is not self.chapter.cells[-1]:
             return
-        for block, path in self.chapter.figures():
+        for path, block in self.chapter.figures.items():
             if path not in self.drawn:
                 fault = f'no block drew {path}; draw it with plt.figure("{Path(path).stem}")'
                 raise self.chapter.error(block, fault)
         if not self.outputs and not any(self.results.values()):
             write(stamp(self.chapter, self.root), digest(self.chapter, self.root))
-
-    def attempt(self, cell: Cell) -> BaseException | None:
-        try:
-            if cell.code.title:
-                self.take(cell.code)
-            else:
-                self.execute(cell)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # SystemExit and a skip are no pass either
-            return error
-        return None
 
     def take(self, block: Block) -> None:
         """Bring what a titled block binds from the package into the chapter."""
@@ -192,7 +184,7 @@ class ChapterFile(pytest.File):
         for number in pyplot.get_fignums() if pyplot else ():
             figure = pyplot.figure(number)
             path = f"figures/{self.chapter.name}/{figure.get_label()}.svg"
-            if path not in [shown for _, shown in self.chapter.figures()]:
+            if path not in self.chapter.figures:
                 pyplot.close("all")
                 fault = "is drawn and never shown; name it with plt.figure, and add"
                 raise self.chapter.error(cell.code, f'{path} {fault} ![…]({path} "…")')

@@ -16,7 +16,7 @@ import nbformat
 from literate import ROOT, labs
 from literate.blocks import FIGURE, Block, fenced, heading, pick
 from literate.chapter import CHAPTERS, Chapter, Twin, dotted, names, pages, read, read_all
-from literate.export import export, join_lines
+from literate.export import export
 from literate.tangle import write
 
 
@@ -61,7 +61,7 @@ def _write_page(page: Chapter, edition: str, tree: Path) -> None:
         front.append(f"notebook: {notebook}")
         write(tree / notebook, export(page, edition))
     write(place, "\n".join(["---", *front, "---", "", weave(page, edition)]))
-    for _, figure in page.figures():
+    for figure in page.figures:
         write(place.parent / figure, (ROOT / page.path.parent / figure).read_text("utf-8"))
     if page.path.parent == labs.LABS:
         for cell in nbformat.reads(page.text, as_version=4).cells:
@@ -110,7 +110,7 @@ def public(block: Block) -> list[str]:
 
 
 def _twins(twin: Twin, edition: str) -> str:
-    halves = [("zh", join_lines(twin.zh.text)), ("en", twin.en.text)]
+    halves = [("zh", twin.zh.text), ("en", twin.en.text)]
     sections = [
         f'<section lang="{lang}" markdown="block"{"" if lang == edition else " " + HIDDEN}>\n\n{text}\n\n</section>'
         for lang, text in (halves if edition == "zh" else halves[::-1])

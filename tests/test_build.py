@@ -35,7 +35,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in (*FILES, "mkdocs.yml", "mkdocs.en.yml"):
         shutil.copy(ROOT / file, root)
     for chapter in read_all(root):  # as if its chapters had run
-        for _, figure in chapter.figures():
+        for figure in chapter.figures:
             path = root / "docs/chapters" / figure
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")

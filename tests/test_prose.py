@@ -46,12 +46,31 @@ def test_good_prose_passes(zh: str) -> None:
         ("这个令牌很长。", "the glossary says 词元, not 令牌"),
         ("用集束搜索来做。", "the glossary says 束搜索, not 集束搜索"),
         ("一段话\n分成两行。", "one Chinese paragraph, one line"),
+        ("一段话\n`code` 分成两行。", "one Chinese paragraph, one line"),
     ],
 )
 def test_bad_prose_is_named(zh: str, says: str) -> None:
     messages = found(zh)
     assert any(says in message for message in messages), messages
     assert messages[0].startswith("docs/chapters/02-apple.md:1: ")
+
+
+@pytest.mark.parametrize(
+    ("twins", "n"),
+    [
+        ("- 一项\n  分成两行。\n- 二\n\n- one\n- two\n", 1),
+        ("> 一段\n> 分成两行。\n\n> One.\n", 1),
+        ("- 一项\n\n  又一段。\n  - 二\n\n- one\n\n  Still.\n  - two\n", 0),
+        ("> 一段。\n>\n> 又一段。\n\n> One.\n>\n> Two.\n", 0),
+    ],
+)
+def test_lists_and_quotes_break_no_chinese(twins: str, n: int) -> None:
+    chapter = Chapter(Path("docs/chapters/02-apple.md"), twins)
+    said = list(problems(chapter, {}))
+    assert len(said) == n
+    assert all(
+        "one Chinese paragraph, one line" in message for message in said
+    )
 
 
 def test_lines_have_a_width() -> None:
