@@ -172,8 +172,8 @@ def oldest(session: nox.Session) -> None:
         f"torch=={floor}",
         "--editable",
         ".[corpus,vision]",
-        *("beartype", "einops", "mdit-py-plugins", "numpy", "pytest"),
-        *("pytest-markdown-docs", "scikit-learn", "transformers"),
+        *("beartype", "einops", "markdown-it-py", "mdit-py-plugins"),
+        *("nbformat", "numpy", "pytest", "scikit-learn", "transformers"),
     )
     skipped = [f"--ignore=tests/test_{name}.py" for name in TOOLCHAIN]
     skipped += ["--ignore=tests/test_weave.py", "--ignore=tests/browser"]

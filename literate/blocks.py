@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -13,19 +13,6 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 
 PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(dollarmath_plugin)
-KINDS = {
-    "blockquote_open": "quote",
-    "bullet_list_open": "list",
-    "fence": "code",
-    "front_matter": "meta",
-    "heading_open": "heading",
-    "hr": "rule",
-    "html_block": "html",
-    "math_block": "math",
-    "math_block_label": "math",
-    "ordered_list_open": "list",
-    "table_open": "table",
-}
 ADMONITIONS = "note tip warning danger details"
 PYTHON = re.compile(r'python( title="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
@@ -68,7 +55,7 @@ class Block:
     @property
     def language(self) -> str:
         """`zh`, `en`, or nothing where the block stands for both."""
-        if self.kind not in ("paragraph", "list", "table", "quote"):
+        if self.kind not in ("paragraph", "list", "table", "blockquote"):
             return ""
         prose = NOT_PROSE.sub(" ", self.text)
         han = len(HAN.findall(prose))
@@ -76,11 +63,12 @@ class Block:
         return "zh" if han > words else "en" if words else ""
 
     @property
-    def shape(self) -> dict[str, int]:
-        """How many items, rows and paragraphs it holds: the same as its twin."""
+    def shape(self) -> str:
+        """What it is and what it holds, as its twin must: `a list of 2 items, 2 paragraphs`."""
         inside = [token.type for token in PARSER.parse(self.text)]
-        parts = {"list_item": "items", "tr": "rows", "paragraph": "paragraphs"}
-        return {name: inside.count(f"{part}_open") for part, name in parts.items()}
+        names = {"list_item_open": "items", "tr_open": "rows", "paragraph_open": "paragraphs"}
+        parts = [f"{inside.count(t)} {name}" for t, name in names.items() if t in inside]
+        return f"a {self.kind}" + (f" of {', '.join(parts)}" if self.kind != "paragraph" else "")
 
 
 def pick(text: str, edition: str) -> str:
@@ -96,52 +84,55 @@ def heading(block: Block) -> tuple[str, str, str]:
     """
     given = re.search(r"\s*\{#([\w-]+)\}\s*$", block.text)
     text = block.text[: given.start() if given else None].lstrip("# ")
-    zh = pick(text, "zh")
-    en = pick(text, "en")
+    zh, en = pick(text, "zh"), pick(text, "en")
     plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
     return zh, en, given[1] if given else plain.strip("-")
 
 
-def split(path: Path, text: str) -> Iterator[Block]:
-    """The blocks of a text in order.
+def fenced(info: str, text: str) -> str:
+    """A code block, in a fence that is longer than any within it."""
+    fence = max(["``", *re.findall("`{3,}", text)], key=len) + "`"
+    return "\n".join([fence + info, text.rstrip("\n"), fence])
+
+
+def split(path: Path, text: str, first: int = 1) -> list[Block]:
+    """The blocks, in order, of a text that begins on line `first` of its file.
 
     Raises:
         ChapterError: A block is not as it should be, or a line is in none.
     """
     lines = text.split("\n")
+    unread = {number for number, line in enumerate(lines) if line.strip()}
+    blocks: list[Block] = []
     opened: list[Block] = []
-    reached = 0
-    tokens = PARSER.parse(text)
-    items = {t.map[0] for t in tokens if t.type == "list_item_open" and t.level == 1 and t.map}
-    for token in tokens:
+    for token in PARSER.parse(text):
         if token.map is None or token.nesting < 0:
             continue
         start, end = token.map
         if token.type == "code_block" or (token.type == "fence" and token.level):
-            raise ChapterError(path, start + 1, f"indented code is never tested; {FLUSH}")
+            raise ChapterError(path, start + first, f"indented code is never tested; {FLUSH}")
         if token.level:
             continue
-        while not lines[end - 1].strip():
-            end -= 1
-        source = "\n".join(lines[start:end])
-        block = Block(_kind(token, lines[start]), source, start + 1, token.info.strip())
-        fault = _unread(lines, reached, start) or (block.line, _fault(block, token, opened))
-        if fault[1]:
-            raise ChapterError(path, *fault)
-        reached = end
-        yield from _by_language(block, items) if block.kind == "list" else [block]
-    if lost := _unread(lines, reached, len(lines)):
-        raise ChapterError(path, *lost)
+        unread.difference_update(range(start, end))
+        source = "\n".join(lines[start:end]).rstrip()
+        block = Block(_kind(token, lines[start]), source, start + first, token.info.strip())
+        if fault := _fault(block, token, opened):
+            raise ChapterError(path, block.line, fault)
+        blocks += _by_language(block) if block.kind == "list" else [block]
+    for number in sorted(unread):  # such as the definition of a link
+        fault = "no block holds this line; write a link's target with the link"
+        raise ChapterError(path, number + first, fault)
     if opened:
         raise ChapterError(path, opened[-1].line, "this /// block has no end; close it with ///")
+    return blocks
 
 
 def _fault(block: Block, token: Token, opened: list[Block]) -> str:
-    """What is wrong with a block, and what to do; or nothing."""
+    """What is wrong with a block, and what to do, or nothing; keep count of the open /// blocks."""
     text = block.text
     kind = block.kind
     last = text.split("\n")[-1]
-    if kind == "code":
+    if kind == "fence":
         if text == last or not re.fullmatch(f"{re.escape(token.markup)}+[ \\t]*", last):
             return f"this fence has no end; close it with {token.markup} at the left margin"
         if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
@@ -161,28 +152,23 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
         return 'a figure stands alone: `![…](path "…")`'
     if text.startswith("///") and text != last:
         return "leave a blank line before and after ///"
-    for what, short in _short_strings(block):
+    for what, short in short_strings(block):
         zh, _, en = short.partition(" | ")
         if not (zh.strip() and en.strip()):
             return f"{what} must be `中文 | English`, got `{short}`"
-    return _unbalanced(block, opened)
-
-
-def _unbalanced(block: Block, opened: list[Block]) -> str:
-    """Keep count of the /// blocks that are open."""
-    if block.kind == "open":
-        if block.text.split()[1] not in ADMONITIONS.split():
-            return f"a /// block is one of: {ADMONITIONS}"
+    if kind == "open":
         opened.append(block)
-    elif block.kind == "close":
+        if text.split()[1] not in ADMONITIONS.split():
+            return f"a /// block is one of: {ADMONITIONS}"
+    if kind == "close":
         if not opened:
             return "this /// closes nothing"
-        if opened.pop().text.split()[0] != block.text.rstrip():
+        if opened.pop().text.split()[0] != text.rstrip():
             return "close a block with as many / as it began with"
     return ""
 
 
-def _short_strings(block: Block) -> Iterator[tuple[str, str]]:
+def short_strings(block: Block) -> Iterator[tuple[str, str]]:
     """Each short string of a block that must be `中文 | English`."""
     if block.kind == "heading":
         yield "a heading", block.text.lstrip("# ")
@@ -190,36 +176,23 @@ def _short_strings(block: Block) -> Iterator[tuple[str, str]]:
         yield "the title of a /// block", block.text.partition(" | ")[2]
     elif found := FIGURE.fullmatch(block.text):
         yield "a figure's alternative text", found[1]
-        yield "a figure's caption", found[3] or ""
+        if found[3] or found[2].startswith("figures/"):  # those of the labs have none
+            yield "a figure's caption", found[3] or ""
 
 
-def _unread(lines: list[str], start: int, end: int) -> tuple[int, str] | None:
-    """Nothing may be lost between two blocks, such as a link's definition."""
-    for number, line in enumerate(lines[start:end], start + 1):
-        if line.strip():
-            return number, "no block holds this line; write a link's target with the link"
-    return None
-
-
-def _by_language(block: Block, items: set[int]) -> Iterator[Block]:
+def _by_language(block: Block) -> Iterator[Block]:
     """Part a list where its items change language: Markdown takes both for one list."""
-    lines = block.text.split("\n")
-    starts = [i for i in range(len(lines)) if block.line - 1 + i in items]
-    at = [i for i in starts if i == 0 or not lines[i - 1].strip()]
-    whole = [
-        replace(block, text="\n".join(lines[a:b]).rstrip(), line=block.line + a)
-        for a, b in pairwise([*at, len(lines)])
-    ]
-    for _, group in groupby(whole, lambda item: item.language):
-        same = list(group)
-        last = same[-1].line - same[0].line + same[-1].text.count("\n") + 1
-        first = same[0].line - block.line
-        yield replace(same[0], text="\n".join(lines[first : first + last]))
+    line = block.line
+    items = re.split(r"\n\n(?=[-*+\d])", block.text)
+    for _, group in groupby(items, lambda item: replace(block, text=item).language):
+        text = "\n\n".join(group)
+        yield replace(block, text=text, line=line)
+        line += text.count("\n") + 2
 
 
 def _kind(token: Token, line: str) -> str:
     if token.type != "paragraph_open":
-        return KINDS[token.type]
+        return re.sub(r"_(open|block|label)|(bullet|ordered)_", "", token.type)
     if line.startswith("!["):
         return "figure"
     if line.startswith("///"):

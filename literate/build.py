@@ -9,53 +9,58 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from literate import freshness
+from literate import ROOT
 from literate.blocks import ChapterError
-from literate.chapter import ROOT, read_all, untested
+from literate.chapter import read_all, untested
+from literate.run import fresh
 from literate.tangle import differences
-from literate.weave import write_trees
+from literate.weave import EDITIONS, write_trees
 
 
 SITE = ROOT / "site"
-EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 
 
 def run_chapters() -> None:
     """Run the chapters that changed since they last passed, and so draw their figures."""
     if problems := [*differences(read_all()), *untested()]:
         raise SystemExit("\n".join(problems))
-    stale = [str(chapter.path) for chapter in read_all() if not freshness.fresh(chapter)]
+    stale = [str(chapter.path) for chapter in read_all() if not fresh(chapter)]
     test = [sys.executable, "-m", "literate.test", "-x", *stale]
     if stale and subprocess.run(test, cwd=ROOT).returncode:
         raise SystemExit("the site was not built: a chapter fails, see above")
+    for chapter in read_all():
+        if not fresh(chapter):
+            raise ChapterError(chapter.path, 1, "has not passed as it stands; run: nox -s doctests")
 
 
 def build(url: str) -> None:
     """Build both editions at once, beside the old ones, and put them in place together."""
-    run_chapters()
-    write_trees()
+    try:
+        run_chapters()
+        write_trees()
+    except ChapterError as error:
+        raise SystemExit(str(error)) from None
     draft = SITE.with_name(".cache") / "site"
     shutil.rmtree(draft, ignore_errors=True)
-    running = []
-    for edition, config in EDITIONS.items():
-        site = ["-f", config, "-d", str(draft / edition)]
-        env = {
-            **os.environ,
-            "BOOK_URL": f"{url.rstrip('/')}/{edition}/",
-            "NO_MKDOCS_2_WARNING": "1",
-        }
+
+    def make(edition: str) -> subprocess.CompletedProcess[str]:
         # Never --quiet: it hides warnings from --strict, which counts them.
-        command = [sys.executable, "-m", "mkdocs", "build", "--strict", *site]
-        running.append(
-            subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        strict = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+        command = [*strict, "-f", EDITIONS[edition], "-d", str(draft / edition)]
+        env = {"BOOK_URL": f"{url.rstrip('/')}/{edition}/", "NO_MKDOCS_2_WARNING": "1"}
+        return subprocess.run(
+            command, env=os.environ | env, stderr=subprocess.PIPE, text=True, cwd=ROOT
         )
-    told = [process.communicate()[1] for process in running]
-    lines = dict.fromkeys(line for text in told for line in text.splitlines())
+
+    with ThreadPoolExecutor() as pool:
+        made = list(pool.map(make, EDITIONS))
+    lines = dict.fromkeys(line for one in made for line in one.stderr.splitlines())
     print(*(line for line in lines if not line.startswith("INFO")), sep="\n", file=sys.stderr)
-    if any(process.returncode for process in running):
+    if any(one.returncode for one in made):
         raise SystemExit("the site was not built; the old one, if any, is as it was")
     page = (Path(__file__).parent / "theme" / "landing.html").read_text("utf-8")
     page = page.replace("{{ base }}", urlsplit(url).path or "/")
@@ -74,7 +79,7 @@ def serve(port: int) -> None:
     def rebuild() -> None:
         try:
             build(url)
-        except (ChapterError, SystemExit) as error:
+        except SystemExit as error:
             print(error, file=sys.stderr)
 
     rebuild()
@@ -88,9 +93,8 @@ def serve(port: int) -> None:
     except KeyboardInterrupt:
         server.shutdown()
     except OSError as error:
-        raise SystemExit(
-            f"port {port}: {error.strerror}; try: nox -s serve -- --port {port + 1}"
-        ) from None
+        how = f"try: nox -s serve -- --port {port + 1}"
+        raise SystemExit(f"port {port}: {error.strerror}; {how}") from None
 
 
 def main() -> None:
@@ -99,10 +103,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000, help="where to serve (8000)")
     parser.add_argument("--url", default="http://127.0.0.1:8000/", help="where the site will stand")
     asked = parser.parse_args()
-    try:
-        serve(asked.port) if asked.serve else build(asked.url)
-    except ChapterError as error:
-        raise SystemExit(str(error)) from None
+    serve(asked.port) if asked.serve else build(asked.url)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Export a chapter as a notebook in one language."""
+"""Export a chapter or a lab as a notebook in one language."""
 
 import re
 from typing import Any
@@ -10,74 +10,68 @@ from literate.blocks import Block, heading, pick
 from literate.chapter import Chapter, Twin
 
 
-# Where a line break between two of these would show as a space.
-WIDE = r"[　-〿㐀-鿿豈-﫿＀-￯“”‘’…—]"
-ABOUT = (
-    "由《注意力之书》的一章生成。运行之前先装好："
-    "`pip install attention-book matplotlib`"
-    " | "
-    "Made from a chapter of the Attention Book. Before you run it: "
-    "`pip install attention-book matplotlib`"
+# A link; or code or a formula, which stand as they are.
+LINK = re.compile(
+    r"\[((?:`[^`]*`|[^]`])*)\](\([^)]*\)|\[[\w.]*\])" + r"|(`+)(?:.|\n)*?\3|\$[^$]+\$"
 )
+INSTALL = "`pip install attention-book matplotlib`"
+ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
 
 
-def join_lines(text: str) -> str:
-    """Join lines broken between wide characters, which need no space."""
-    return re.sub(rf"(?<={WIDE})\n(?={WIDE})", "", text)
-
-
-def export(chapter: Chapter, edition: str) -> str:
+def export(page: Chapter, edition: str) -> str:
     """The notebook: prose in one language, the code, and what it prints."""
-    outputs = {cell.code: cell.output for cell in chapter.cells}
-    cells: list[Any] = []
-    prose = [f"*{pick(ABOUT, edition)}*"]
-
-    def flush() -> None:
-        if prose:
-            text = "\n\n".join(prose)
-            cells.append(v4.new_markdown_cell(text, id=f"cell-{len(cells)}"))
-            prose.clear()
-
-    for part in chapter.parts:
-        if isinstance(part, Block) and part in outputs:
-            flush()
-            code = part.body.strip("\n")
-            cells.append(v4.new_code_cell(code, id=f"cell-{len(cells)}"))
-            if printed := outputs[part]:
-                stream = v4.new_output("stream", name="stdout", text=printed.body)
-                cells[-1].outputs = [stream]
-        elif text := _prose(part, edition):
-            prose.append(text)
-    flush()
-    kernel = {"display_name": "Python 3", "name": "python3"}
-    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    book = v4.new_notebook(cells=cells, metadata=about)
+    book = (_of_lab if page.path.suffix == ".ipynb" else _of_chapter)(page, edition)
     nbformat.validate(book)
     return str(nbformat.writes(book)) + "\n"
 
 
+def _of_lab(lab: Chapter, edition: str) -> Any:
+    """A lab's own notebook, without the cells of the other language."""
+    book = nbformat.reads(lab.text, as_version=4)
+    book.cells = [cell for cell in book.cells if cell.metadata.get("tags", [edition]) == [edition]]
+    for cell in book.cells:
+        if cell.cell_type == "markdown":
+            cell.source = LINK.sub(_relink, cell.source)
+    return book
+
+
+def _of_chapter(chapter: Chapter, edition: str) -> Any:
+    printed = {cell.code: cell.output for cell in chapter.cells}
+    cells = [v4.new_markdown_cell(f"*{pick(ABOUT, edition)}*")]
+    for part in chapter.parts:
+        if isinstance(part, Block) and part in printed:
+            cells.append(v4.new_code_cell(part.body.strip("\n")))
+            if output := printed[part]:
+                cells[-1].outputs = [v4.new_output("stream", name="stdout", text=output.body)]
+        elif text := _prose(part, edition):
+            if cells[-1].cell_type == "code":
+                cells.append(v4.new_markdown_cell(text))
+            else:
+                cells[-1].source += f"\n\n{text}"
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number}"
+    kernel = {"display_name": "Python 3", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return v4.new_notebook(cells=cells, metadata=about)
+
+
 def _prose(part: Block | Twin, edition: str) -> str:
     if isinstance(part, Twin):
-        text = join_lines(part.zh.text) if edition == "zh" else part.en.text
+        text = part.zh.text if edition == "zh" else part.en.text
     elif part.kind == "heading":
-        zh, en, _ = heading(part)
-        level = part.text.partition(" ")[0]
-        text = f"{level} {zh if edition == 'zh' else en}"
+        text = f"{part.text.partition(' ')[0]} {heading(part)[edition == 'en']}"
     elif part.kind == "open":
         text = f"**{pick(part.text.partition(' | ')[2], edition)}**"
-    elif part.kind in ("math", "html", "rule") or part.kind == "code":
-        text = "" if part.info == "output" else part.text
+    elif part.kind in ("fence", "math", "html", "hr"):
+        return "" if part.info == "output" else part.text
     else:
         return ""  # a figure is drawn by the cell above it
-    if isinstance(part, Block) and part.kind in ("code", "math", "html"):
-        return text
-    # Code and formulas stand as they are; links lead where a notebook can.
-    link = r"\[((?:`[^`]*`|[^]`])*)\](\([^)]*\)|\[[\w.]*\])"
-    return re.sub(link + r"|(`+)(?:.|\n)*?\3|\$[^$]+\$", _relink, text)
+    return LINK.sub(_relink, text)
 
 
 def _relink(found: re.Match[str]) -> str:
+    """Lead a link where a notebook can: to another notebook or to another host."""
     if found[1] is None or found[2].startswith("(http"):
         return found[0]
-    chapter = re.match(r"\((\d\d-[\w-]+)\.md", found[2])
-    return f"[{found[1]}]({chapter[1]}.ipynb)" if chapter else found[1]
+    page = re.match(r"\((?:\.\./(?:chapters|labs)/)?([\w-]+)\.(?:md|ipynb)", found[2])
+    return f"[{found[1]}]({page[1]}.ipynb)" if page else found[1]

@@ -1,22 +1,25 @@
-"""Check the prose: spacing, punctuation, glossary, retired words, the width of lines.
+"""Check the words: spacing, punctuation, glossary, retired names, the width of lines.
 
-AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is
-here: spaces around `code`, straight quotes, words that the glossary forbids.
+AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is here: spaces
+around `code`, straight quotes, words that the glossary forbids, and the names and words that
+the book has given up, which stand in retired.toml.
 """
 
+import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import autocorrect_py
 
-from literate import retired
-from literate.blocks import FIGURE, HAN, Block, ChapterError
-from literate.chapter import ROOT, Chapter, Twin, pages, read, untested
-from literate.glossary import GLOSSARY, glossary
+from literate import ROOT
+from literate.blocks import HAN, Block, ChapterError, short_strings
+from literate.chapter import PACKAGE, Chapter, Twin, pages, read, untested
 
 
+GLOSSARY = Path("docs/glossary.md")
 WIDEST = 79
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
@@ -32,75 +35,125 @@ RULES = {
 autocorrect_py.load_config(  # type: ignore[attr-defined]
     '{"rules": {"space-dollar": 1}, "context": {"codeblock": 0}}'
 )
+BROKEN = rf"[^\s>]\n[ >]*{H}"  # a line of a list or quote that goes on with Chinese
+RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text("utf-8"))
+IDENTIFIER = re.compile(rf"(?<!\w)(?:{'|'.join(RETIRED['identifiers'])})(?!\w)")
+CODE = re.compile(r"`[^`\n]+`")
+ITS_TEST = "tests/test_prose.py"  # which names them on purpose
+
+
+def glossary(root: Path = ROOT) -> list[list[str]]:
+    """The terms of the book: in English, in Chinese, and what not to say, with – for nothing."""
+    block = next(block for block in read(GLOSSARY, root).blocks if block.info == "glossary")
+    return [line.split(" | ") for line in block.body.splitlines()]
 
 
 def forbidden(root: Path = ROOT) -> dict[str, str]:
     """Each word not to use, and the word to use instead."""
-    return {bad: term.chinese for term in glossary(root) for bad in term.forbidden}
+    return {bad: zh for _, zh, no in glossary(root) for bad in no.split("、") if bad != "–"}
 
 
-def problems(chapter: Chapter, words: dict[str, str]) -> Iterator[str]:
-    """Each thing amiss, with file:line."""
-    for part in chapter.parts:
-        for number, text in _chinese(part):
-            at = f"{chapter.path.as_posix()}:{number}"
-            bare = re.sub(r"(`+)[^`]*\1", "`c`", text)
-            bare = re.sub(r"\$[^$]+\$", "$f$", bare)
-            bare = re.sub(r"\]\([^)]*\)", "]", bare)
-            unmarked = re.sub(r"\*\*|(?<!\w)\*(?=\S)|\[|\]", "", bare)
-            for pattern, rule in RULES.items():
-                # A formula's two dollars look alike: judge each side on its own.
-                for found in re.finditer(pattern, unmarked):
-                    yield f"{at}: want {rule}, got …{unmarked[max(found.start() - 6, 0) : found.end() + 6]}…"
-            for fix in autocorrect_py.lint_for(bare, "markdown").lines:
-                yield f"{at}: want {fix.new!r}, got {fix.old!r}"
-            for bad, right in words.items():
-                if bad in bare:
-                    yield f"{at}: the glossary says {right}, not {bad}"
-        if isinstance(part, Twin) and part.zh.kind == "paragraph" and "\n" in part.zh.text:
-            yield f"{chapter.path.as_posix()}:{part.zh.line}: one Chinese paragraph, one line"
-        if isinstance(part, Block) and part.info.startswith("python"):
-            lines = part.body.splitlines()
-            for number, line in enumerate(lines, part.line + 1):
-                if len(line) > WIDEST:
-                    yield f"{chapter.path.as_posix()}:{number}: a line of {len(line)} characters; at most {WIDEST}"
+def problems(page: Chapter, words: dict[str, str]) -> Iterator[str]:
+    """Each thing amiss on a page, with file:line; `words` are those the glossary forbids."""
+    path = page.path.as_posix()
+    for part in page.parts:
+        for kind, line, text in _lines(part):
+            at = f"{path}:{line}"
+            if kind in ("python", "output"):
+                yield from _identifiers(at, text)
+                if kind == "python" and len(text) > WIDEST:
+                    yield f"{at}: a line of {len(text)} characters; at most {WIDEST}"
+                continue
+            yield from _identifiers(at, " ".join(CODE.findall(text)))
+            for pattern, instead in RETIRED[kind].items():
+                for found in re.finditer(pattern, CODE.sub("`c`", text)):
+                    yield f"{at}: `{found[0]}` is a retired word; use {instead}"
+            if kind == "chinese":
+                yield from (f"{at}: {fault}" for fault in _faults(text, words))
+        broken = "\n" if isinstance(part, Twin) and part.zh.kind == "paragraph" else BROKEN
+        if isinstance(part, Twin) and re.search(broken, part.zh.text):
+            yield f"{path}:{part.zh.line}: one Chinese paragraph, one line: a break shows as a space"
 
 
-def _chinese(part: Block | Twin) -> Iterator[tuple[int, str]]:
-    """The Chinese of a part, line by line."""
+def _lines(part: Block | Twin) -> Iterator[tuple[str, int, str]]:
+    """Each line of a part that is checked: what is in it, its number and its text."""
     if isinstance(part, Twin):
-        yield from enumerate(part.zh.text.split("\n"), part.zh.line)
-    elif part.kind == "heading":
-        yield part.line, part.text.lstrip("# ").partition(" | ")[0]
-    elif part.kind == "open":
-        yield part.line, part.text.split(" | ")[1]
-    elif found := FIGURE.fullmatch(part.text):
-        yield part.line, found[1].partition(" | ")[0]
-        yield part.line, (found[3] or "").partition(" | ")[0]
+        for kind, block in (("chinese", part.zh), ("english", part.en)):
+            for line, text in enumerate(block.text.split("\n"), block.line):
+                yield kind, line, text
+    elif part.info.startswith(("python", "output")):
+        for line, text in enumerate(part.body.splitlines(), part.line + 1):
+            yield part.info.split()[0], line, text
+    else:
+        for _, text in short_strings(part):
+            zh, _, en = text.partition(" | ")
+            yield "chinese", part.line, zh
+            yield "english", part.line, en
+
+
+def _identifiers(at: str, code: str) -> Iterator[str]:
+    for name in IDENTIFIER.findall(code):
+        yield f"{at}: `{name}` is a retired name; use {RETIRED['identifiers'][name]}"
+
+
+def _faults(text: str, words: dict[str, str]) -> Iterator[str]:
+    """What is wrong with a line of Chinese."""
+    bare = re.sub(r"(`+)[^`]*\1", "`c`", text)
+    bare = re.sub(r"\$[^$]+\$", "$f$", bare)
+    bare = re.sub(r"\]\([^)]*\)", "]", bare)
+    unmarked = re.sub(r"\*\*|(?<!\w)\*(?=\S)|\[|\]", "", bare)
+    for pattern, rule in RULES.items():
+        # A formula's two dollars look alike: judge each side on its own.
+        for found in re.finditer(pattern, unmarked):
+            yield f"want {rule}, got …{unmarked[max(found.start() - 6, 0) : found.end() + 6]}…"
+    for fix in autocorrect_py.lint_for(bare, "markdown").lines:
+        yield f"want {fix.new!r}, got {fix.old!r}"
+    for bad, right in words.items():
+        if bad in bare:
+            yield f"the glossary says {right}, not {bad}"
+
+
+def retired_in_files(root: Path = ROOT) -> Iterator[str]:
+    """Each retired name in tests and benchmarks, or defined in the package."""
+    for path in sorted([*(root / "tests").glob("**/*.py"), *(root / "benchmarks").glob("**/*.py")]):
+        name = path.relative_to(root).as_posix()
+        for line, text in enumerate(path.read_text("utf-8").split("\n"), 1):
+            yield from _identifiers(f"{name}:{line}", text) if name != ITS_TEST else ()
+    for path in sorted((root / PACKAGE).glob("**/*.py")):
+        name = path.relative_to(root).as_posix()
+        for line, defined in _definitions(ast.parse(path.read_text("utf-8"))):
+            if instead := RETIRED["definitions"].get(defined.strip("_")):
+                yield f"{name}:{line}: `{defined}` is a retired name; use {instead}"
+
+
+def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """What a module defines: functions, classes, arguments, attributes, fields, constants."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+        if isinstance(node, ast.Module | ast.ClassDef):
+            for statement in node.body:
+                targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+                yield from ((t.lineno, t.id) for t in targets if isinstance(t, ast.Name))
 
 
 def check(root: Path = ROOT) -> list[str]:
-    """All that is amiss in the pages, the README among them."""
-    try:
-        words = forbidden(root)
-    except ChapterError as error:
-        return [str(error)]
+    """All that is amiss in the book; what needs sound pages is looked for where they are."""
     found: list[str] = []
     for path in pages(root):
         try:
-            page = read(path, root)
-            found += problems(page, {} if path == GLOSSARY else words)
-            found += retired.in_chapter(page)
+            words = {} if path == GLOSSARY else forbidden(root)
+            found += problems(read(path, root), words)
         except ChapterError as error:
             found.append(str(error))
-    try:
-        return [*found, *untested(root), *retired.in_files(root)]
-    except ChapterError as error:  # told already
-        return found or [str(error)]
+    return found or [*untested(root), *retired_in_files(root)]
 
 
 def main() -> int:
-    found = check()
+    found = dict.fromkeys(check())  # each once
     for problem in found:
         print(problem, file=sys.stderr)
     return bool(found)

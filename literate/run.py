@@ -1,4 +1,4 @@
-"""Run the chapters: a runner for pytest-markdown-docs.
+"""Run the chapters, and remember which passed: a plugin for pytest.
 
 Each chapter is one module, each block runs once, in order. A block with a title
 is not run but imported from the package, so that its classes are the package's
@@ -8,6 +8,7 @@ draws is saved.
 
 import contextlib
 import doctest
+import hashlib
 import importlib
 import io
 import linecache
@@ -15,29 +16,43 @@ import os
 import random
 import re
 import sys
-import traceback
 import types
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import jaxtyping
 import pytest
-from pytest_markdown_docs import _runners
-from pytest_markdown_docs.definitions import FenceTestDefinition
 
-from literate import freshness
-from literate.blocks import Block, ChapterError, heading
-from literate.chapter import Cell, Chapter, dotted, names, read
+from literate import ROOT
+from literate.blocks import Block, ChapterError, fenced
+from literate.chapter import PACKAGE, Cell, Chapter, dotted, names, read
 from literate.tangle import tangle, write
 
 
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
-class DiffersError(ChapterError):
-    """A block is not what the chapter says; those after it can go on all the same."""
+def digest(chapter: Chapter, root: Path = ROOT) -> str:
+    """Of all that decides whether a chapter passes: its code, outputs, figures, the package."""
+    parts = [b.text for b in chapter.blocks if b.info.startswith(("python", "output"))]
+    parts += chapter.figures
+    parts += [path.read_text("utf-8") for path in sorted((root / PACKAGE).glob("**/*.py"))]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def stamp(chapter: Chapter, root: Path = ROOT) -> Path:
+    """The file that holds the digest of a chapter that passed."""
+    return root / ".cache/ran" / chapter.path.stem
+
+
+def fresh(chapter: Chapter, root: Path = ROOT) -> bool:
+    """Whether the chapter passed as it stands, with its figures in place."""
+    passed = stamp(chapter, root)
+    figures = [root / chapter.path.parent / path for path in chapter.figures]
+    there = all(path.exists() for path in [passed, *figures])
+    return not chapter.cells or (there and passed.read_text("utf-8") == digest(chapter, root))
 
 
 def same(want: str, got: str) -> bool:
@@ -47,98 +62,88 @@ def same(want: str, got: str) -> bool:
     return doctest.OutputChecker().check_output(want, got, rules)
 
 
-@contextlib.contextmanager
-def unchecked() -> Iterator[None]:
-    """Switch the tests' checking of shapes off: a cell meets the package as a reader does."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    try:
-        yield
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", before)
-
-
 def clean_slate(root: Path) -> None:
     """Undo what the chapter before may have set, as if each had its own process."""
     os.chdir(root)
     random.seed()
-    pyplot: Any = sys.modules.get("matplotlib.pyplot")
-    if pyplot:  # a figure left open would be saved under the next chapter's name
-        pyplot.close("all")
     torch: Any = sys.modules.get("torch")
     if torch:
         torch.seed()  # a chapter that forgets its seed shall fail here, not at the reader's
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         torch.set_printoptions(profile="default", sci_mode=None)
-    matplotlib: Any = sys.modules.get("matplotlib")
-    if matplotlib:
-        matplotlib.rc_file_defaults()
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    if pyplot:  # a figure left open would be saved under the next chapter's name
+        pyplot.close("all")
+        sys.modules["matplotlib"].rc_file_defaults()
 
 
-@dataclass
-class Session:
+class DiffersError(ChapterError):
+    """A block is not what the chapter says; those after it can go on all the same."""
+
+
+class ChapterFile(pytest.File):
     """A chapter being run: its namespace, and what became of each block so far."""
 
-    chapter: Chapter
     root: Path
-    module: types.ModuleType = field(init=False)
-    results: dict[int, BaseException | None] = field(default_factory=dict)
-    outputs: dict[int, str] = field(default_factory=dict)  # to be written, by line
-    drawn: set[Path] = field(default_factory=set)
+    chapter: Chapter
+    module: types.ModuleType
+    results: dict[Cell, BaseException | None]
+    outputs: dict[Cell, str]  # to be written
+    drawn: set[str]
 
-    def __post_init__(self) -> None:
-        path = str(self.root / self.chapter.path)
+    def collect(self) -> Iterator[pytest.Item]:
+        """Each cell, which `-k` finds by the names that it binds and the heading above it."""
+        self.root = self.path.parents[2]
+        try:
+            self.chapter = read(self.path.relative_to(self.root), self.root).check()
+            for cell in self.chapter.cells:
+                item = CellItem.from_parent(self, name=f"line:{cell.code.line}")
+                item.cell = cell
+                bound = names(cell.code.body, self.chapter.path, cell.code.line, imports=False)
+                item.extra_keyword_matches.update([self.chapter.above(cell.code), *bound])
+                yield item
+        except ChapterError as error:
+            raise self.CollectError(str(error)) from None
+
+    def setup(self) -> None:
+        """Make a module of the chapter, whose source is the chapter with all but code masked."""
+        clean_slate(self.root)
+        stamp(self.chapter, self.root).unlink(missing_ok=True)
+        self.results, self.outputs, self.drawn = {}, {}, set()
         self.module = types.ModuleType("chapter_" + self.chapter.name.replace("-", "_"))
-        self.module.__file__ = path
+        self.module.__file__ = str(self.path)
         sys.modules[self.module.__name__] = self.module
-        self.chapter.check()
-        lines = [""] * (self.chapter.text.count("\n") + 1)
+        lines = ["\n"] * (self.chapter.text.count("\n") + 1)
         for cell in self.chapter.cells:
             if not cell.code.title:
-                code = cell.code.body.splitlines()
+                code = cell.code.body.splitlines(keepends=True)
                 lines[cell.code.line : cell.code.line + len(code)] = code
-        masked = [line + "\n" for line in lines]
-        linecache.cache[path] = (len(masked), None, masked, path)
+        linecache.cache[str(self.path)] = (len(lines), None, lines, str(self.path))
 
-    def run_to(self, line: int, update: bool) -> None:
-        """Run the block that begins on this line, and before it all that did not run yet."""
-        if not self.results:
-            clean_slate(self.root)
-        for cell in self.chapter.cells:
-            at = cell.code.line
-            if at not in self.results:
-                self.results[at] = self.attempt(cell, update)
-            result = self.results[at]
-            if result and at == line:
+    def run_to(self, asked: Cell) -> None:
+        """Run a cell, and before it all that did not run yet."""
+        for cell in self.chapter.cells[: self.chapter.cells.index(asked) + 1]:
+            if cell not in self.results:
+                self.results[cell] = None
+                try:
+                    self.take(cell.code) if cell.code.title else self.execute(cell)
+                except BaseException as error:  # SystemExit and a skip are no pass either
+                    self.results[cell] = error
+            result = self.results[cell]
+            if isinstance(result, KeyboardInterrupt) or (result and cell is asked):
                 raise result
             if result and not isinstance(result, DiffersError):
-                raise self.chapter.error(
-                    cell.code, f"this block failed, so the one on line {line} did not run"
-                )
-            if at == line:
-                break
-        else:
-            raise ChapterError(self.chapter.path, line, "no cell of the chapter; nothing ran")
-        done = len(self.results) == len(self.chapter.cells)
-        for block, path in self.chapter.figures() if done else ():
-            if (self.root / self.chapter.path.parent / path) not in self.drawn:
-                raise self.chapter.error(block, f"no block drew {path}")
-        if done and not self.outputs and not any(self.results.values()):
-            freshness.remember(self.chapter, True, self.root)
-
-    def attempt(self, cell: Cell, update: bool) -> BaseException | None:
-        try:
-            if cell.code.title:
-                self.take(cell.code)
-            else:
-                self.execute(cell, update)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # SystemExit and a skip are no pass either
-            freshness.remember(self.chapter, False, self.root)
-            return error
-        return None
+                fault = f"this block failed, so the one on line {asked.code.line} did not run"
+                raise self.chapter.error(cell.code, fault)
+        if asked is not self.chapter.cells[-1]:
+            return
+        for path, block in self.chapter.figures.items():
+            if path not in self.drawn:
+                fault = f'no block drew {path}; draw it with plt.figure("{Path(path).stem}")'
+                raise self.chapter.error(block, fault)
+        if not self.outputs and not any(self.results.values()):
+            write(stamp(self.chapter, self.root), digest(self.chapter, self.root))
 
     def take(self, block: Block) -> None:
         """Bring what a titled block binds from the package into the chapter."""
@@ -149,167 +154,86 @@ class Session:
             if hasattr(package, name):
                 setattr(self.module, name, getattr(package, name))
         if (self.root / block.title).read_text("utf-8") != tangle(self.chapter, block.title):
-            raise DiffersError(
-                self.chapter.path,
-                block.line,
-                f"differs from {block.title}; run: nox -s tangle, or to keep "
-                "an edit made there: nox -s tangle -- --stitch",
-            )
+            how = "run: nox -s tangle, or to keep an edit made there: nox -s tangle -- --stitch"
+            fault = f"differs from {block.title}; {how}"
+            raise DiffersError(self.chapter.path, block.line, fault)
 
-    def execute(self, cell: Cell, update: bool) -> None:
+    def execute(self, cell: Cell) -> None:
+        """Run a cell, its shapes unchecked, as at a reader's; compare what it prints."""
         source = "\n" * cell.code.line + cell.code.body
-        code = compile(source, str(self.module.__file__), "exec", dont_inherit=True)
+        code = compile(source, str(self.path), "exec", dont_inherit=True)
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), unchecked():
+        unchecked = patch.object(jaxtyping.config, "jaxtyping_disable", True)
+        with contextlib.redirect_stdout(printed), unchecked:
             exec(code, self.module.__dict__)
         self.save_figures(cell)
         got = printed.getvalue()
         want = cell.output.body if cell.output else ""
         if same(want, got):
             return
-        if update:
-            self.outputs[cell.code.line] = got
+        if self.config.getoption("--update-outputs"):
+            self.outputs[cell] = got
             return
         show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, 0)
-        raise DiffersError(
-            self.chapter.path,
-            (cell.output or cell.code).line,
-            f"wrong output; if the new one is right, run: nox -s doctests -- --update-outputs\n{show}",
-        )
+        fault = "wrong output; if the new one is right, run: nox -s doctests -- --update-outputs"
+        line = (cell.output or cell.code).line
+        raise DiffersError(self.chapter.path, line, f"{fault}\n{show}")
 
     def save_figures(self, cell: Cell) -> None:
         pyplot: Any = sys.modules.get("matplotlib.pyplot")
         for number in pyplot.get_fignums() if pyplot else ():
             figure = pyplot.figure(number)
-            path = freshness.figure_file(self.chapter, figure.get_label(), self.root)
-            if not re.fullmatch(r"[\w-]+", figure.get_label()):
+            path = f"figures/{self.chapter.name}/{figure.get_label()}.svg"
+            if path not in self.chapter.figures:
                 pyplot.close("all")
-                raise self.chapter.error(
-                    cell.code, 'a figure without a plain name; write plt.figure("name")'
-                )
+                fault = "is drawn and never shown; name it with plt.figure, and add"
+                raise self.chapter.error(cell.code, f'{path} {fault} ![…]({path} "…")')
             drawn = io.StringIO()
             figure.savefig(drawn, metadata={"Date": None})
-            write(path, drawn.getvalue())
+            write(self.root / self.chapter.path.parent / path, drawn.getvalue())
             self.drawn.add(path)
             pyplot.close(figure)
 
-    def write_outputs(self) -> None:
+    def teardown(self) -> None:
         """Put what the blocks printed into the chapter (--update-outputs)."""
-        if self.outputs and read(self.chapter.path, self.root).text != self.chapter.text:
-            print(f"{self.chapter.path}:1: changed while it ran, so nothing was written; run again")
+        if not self.outputs:
             return
+        if read(self.chapter.path, self.root).text != self.chapter.text:
+            fault = "changed while it ran, so nothing was written; run again"
+            raise ChapterError(self.chapter.path, 1, fault)
         lines = self.chapter.text.split("\n")
-        for cell in reversed(self.chapter.cells):
-            if cell.code.line in self.outputs:
-                printed = self.outputs[cell.code.line].rstrip("\n")
-                fence = "```"
-                while fence in printed:
-                    fence += "`"
-                fresh = [fence + "output", *printed.split("\n"), fence]
-                start = end = cell.code.line - 1 + len(cell.code.text.split("\n"))
-                if cell.output:
-                    start = cell.output.line - 1
-                    end = start + len(cell.output.text.split("\n"))
-                    if not printed:  # with the blank line before it
-                        start = start - 1
-                        fresh = []
-                else:
-                    fresh = ["", *fresh]
-                lines[start:end] = fresh
-        if self.outputs:
-            write(self.root / self.chapter.path, "\n".join(lines))
+        for cell, printed in sorted(self.outputs.items(), key=lambda item: -item[0].code.line):
+            last = cell.output or cell.code
+            start = cell.code.line + cell.code.text.count("\n")
+            end = last.line + last.text.count("\n")
+            lines[start:end] = ["", *fenced("output", printed).split("\n")] if printed else []
+        write(self.path, "\n".join(lines))
 
 
-SESSIONS: dict[Path, Session] = {}
-updating = False
+class CellItem(pytest.Item):
+    """The test of one cell."""
 
+    parent: ChapterFile
+    cell: Cell
 
-def session(path: Path) -> Session:
-    """The one session of the chapter at this path: root/docs/chapters/NN-name.md."""
-    if path not in SESSIONS:
-        root = path.parents[2]
-        SESSIONS[path] = Session(read(path.relative_to(root), root), root)
-    return SESSIONS[path]
+    def runtest(self) -> None:
+        self.parent.run_to(self.cell)
 
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.cell.code.line - 1, self.name
 
-@_runners.register_runner(default=True)
-class ChapterRunner(_runners.DefaultRunner):
-    """Stands in for the plugin's own runner."""
-
-    def runtest(
-        self, test: FenceTestDefinition, args: dict[str, Any], *, asyncio_runner: object = None
-    ) -> None:
-        del args, asyncio_runner
-        session(Path(test.source_path)).run_to(test.start_line, updating)
-
-    def repr_failure(
-        self,
-        test: FenceTestDefinition,
-        excinfo: pytest.ExceptionInfo[BaseException],
-        style: object = None,
-    ) -> str:
-        del style
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[Any], style: Any = "short") -> Any:
         if isinstance(excinfo.value, ChapterError):
             return str(excinfo.value)
-        frames = traceback.extract_tb(excinfo.tb)
-        inside = [frame for frame in frames if frame.filename == str(test.source_path)]
-        line = inside[-1].lineno if inside else getattr(excinfo.value, "lineno", test.start_line)
-        path = os.path.relpath(test.source_path)
-        start = frames.index(inside[0]) if inside else len(frames)
-        trace = "".join(traceback.format_list(frames[start:]))
-        return f"{path}:{line}: this block raises\n{trace}{excinfo.exconly()}"
+        excinfo.traceback = excinfo.traceback.cut(path=self.path)
+        return super().repr_failure(excinfo, style)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update-outputs", action="store_true", help="rewrite the output blocks of the chapters"
-    )
+    effect = "rewrite the output blocks of the chapters"
+    parser.addoption("--update-outputs", action="store_true", help=effect)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    global updating
-    updating = config.getoption("--update-outputs")
-
-
-class WrongChapter(pytest.File):
-    """A chapter that cannot be read: one error, that says where and why."""
-
-    why = ""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        raise self.CollectError(self.why)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(
-    file_path: Path, parent: pytest.Collector
-) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Check a chapter whole before its blocks are collected, so that none is missed."""
-    collectors = yield
-    if re.match(r"\d\d-.*\.md$", file_path.name):
-        try:
-            session(file_path)
-        except ChapterError as error:
-            wrong = WrongChapter.from_parent(parent, path=file_path)
-            wrong.why = str(error)
-            return [wrong]
-    return collectors
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let `-k` find a block by the names that it binds and the heading above it."""
-    path = item.path
-    if path not in SESSIONS or not hasattr(item, "start_line"):
-        return
-    above = ""
-    for block in SESSIONS[path].chapter.blocks:
-        if block.kind == "heading":
-            above = heading(block)[2]
-        elif block.line == item.start_line:
-            bound = names(block.body, path, block.line, imports=False)
-            item.extra_keyword_matches.update([above, *bound])
-
-
-def pytest_sessionfinish() -> None:
-    for chapter in SESSIONS.values():
-        chapter.write_outputs()
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ChapterFile | None:
+    chapter = re.match(r"\d\d-.*\.md$", file_path.name)
+    return ChapterFile.from_parent(parent, path=file_path) if chapter else None

@@ -12,29 +12,25 @@ module from one that is merely older than its chapter.
 import argparse
 import hashlib
 import re
-import symtable
 import sys
 from dataclasses import replace
-from difflib import SequenceMatcher, unified_diff
+from difflib import SequenceMatcher
+from itertools import zip_longest
 from pathlib import Path
 
+from literate import ROOT
 from literate.blocks import ChapterError
-from literate.chapter import PACKAGE, ROOT, Chapter, read_all
+from literate.chapter import PACKAGE, Chapter, names, read_all, read_text
 
 
 GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
-HEADER = re.compile(r"# Made from (\S+) \((\w+)\)\. Edit the chapter, or edit here and run: (.*)\n")
 
 
 def tangle(chapter: Chapter, module: str) -> str:
     """The text of one of the modules that the chapter defines."""
-    blocks = chapter.modules[module]
-    return _signed(chapter, GAP.join(block.body.strip("\n") for block in blocks))
-
-
-def _signed(chapter: Chapter, body: str) -> str:
-    how = "nox -s tangle -- --stitch"
-    return f"# Made from {chapter.path.as_posix()} ({_digest(body)}). Edit the chapter, or edit here and run: {how}\n{body}\n"
+    body = GAP.join(block.body.strip("\n") for block in chapter.modules[module])
+    how = "Edit the chapter, or edit here and run: nox -s tangle -- --stitch"
+    return f"# Made from {chapter.path.as_posix()} ({_digest(body)}). {how}\n{body}\n"
 
 
 def _digest(body: str) -> str:
@@ -43,22 +39,15 @@ def _digest(body: str) -> str:
 
 def _parse(text: str) -> tuple[str, str]:
     """The digest in a module's first line, and its body."""
-    header = HEADER.match(text)
-    return (header[2], text[header.end() :].rstrip("\n")) if header else ("", text.rstrip("\n"))
+    header = re.match(r"# Made from \S+ \((\w+)\)\. .*\n", text)
+    digest, end = (header[1], header.end()) if header else ("", 0)
+    return digest, text[end:].rstrip("\n")
 
 
-def _module(root: Path, name: str) -> str:
-    """The text of a module, or nothing where it is not there yet."""
-    try:
-        return (root / name).read_text("utf-8") if (root / name).exists() else ""
-    except UnicodeDecodeError:
-        raise ChapterError(Path(name), 1, "not UTF-8; save the file as UTF-8") from None
-
-
-def edited(text: str) -> bool:
-    """Whether a module was changed since it was tangled."""
+def edited(text: str, want: str) -> bool:
+    """Whether a module was changed since it was tangled, and into what its chapter has not."""
     digest, body = _parse(text)
-    return digest != _digest(body)
+    return bool(text) and digest != _digest(body) and body != _parse(want)[1]
 
 
 def stitch(chapter: Chapter, name: str, text: str) -> str:
@@ -70,91 +59,86 @@ def stitch(chapter: Chapter, name: str, text: str) -> str:
     Raises:
         ChapterError: the chapter changed too, or an edit could belong to two blocks.
     """
-    module = Path(name)
-    try:
-        symtable.symtable(text, module.as_posix(), "exec")
-    except SyntaxError as error:
-        raise ChapterError(module, error.lineno or 1, f"{error.msg}; mend it first") from None
+    module, path = Path(name), chapter.path.as_posix()
+    names(text, module, 0)  # refuses what is no Python
     digest, body = _parse(text)
-    old_body = _parse(tangle(chapter, name))[1]
-    if digest != _digest(old_body):
-        raise ChapterError(
-            module,
-            1,
-            f"both this file and {chapter.path.as_posix()} changed since they were tangled; undo one, or merge by hand",
-        )
+    if digest != _digest(_parse(tangle(chapter, name))[1]):
+        fault = f"both this file and {path} changed since they were tangled"
+        raise ChapterError(module, 1, f"{fault}; undo one, or merge by hand")
     blocks = chapter.modules[name]
     old = [(piece, i) for i, b in enumerate(blocks) for piece in b.body.strip("\n").split(GAP)]
     new = body.split(GAP)
     owned: list[list[str]] = [[] for _ in blocks]
     matcher = SequenceMatcher(None, [piece for piece, _ in old], new, autojunk=False)
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
-        if j1 == j2:
-            owners = []  # deleted, and each piece knows its block
-        elif i2 - i1 == j2 - j1:  # piece for piece, whether changed or not
-            owners = [owner for _, owner in old[i1:i2]]
-        else:
-            near = old[max(i1 - 1, 0) : i2 + 1]
-            if len({owner for _, owner in near}) != 1:
-                raise ChapterError(
-                    module,
-                    2 + GAP.join(new[:j1]).count("\n") + (3 if j1 else 0),
-                    "cannot tell which block owns this edit, that of line "
-                    + " or ".join(str(blocks[k].line) for k in sorted({owner for _, owner in near}))
-                    + f" of {chapter.path.as_posix()}; make it in the chapter",
-                )
-            owners = [near[0][1]] * (j2 - j1)
-        for owner, piece in zip(owners, new[j1:j2], strict=True):
+        owners = [owner for _, owner in old[i1:i2]]
+        if j1 != j2 and len(owners) != j2 - j1:  # neither deleted nor piece for piece
+            near = sorted({owner for _, owner in old[max(i1 - 1, 0) : i2 + 1]})
+            if len(near) > 1:
+                line = 2 + GAP.join(new[:j1]).count("\n") + (3 if j1 else 0)
+                places = " or ".join(str(blocks[i].line) for i in near)
+                fault = f"cannot tell which block owns this edit, that of line {places} of {path}"
+                raise ChapterError(module, line, f"{fault}; make it in the chapter")
+            owners = near * (j2 - j1)
+        for owner, piece in zip(owners, new[j1:j2], strict=False):
             owned[owner].append(piece)
     lines = chapter.text.split("\n")
     for block, pieces in reversed(list(zip(blocks, owned, strict=True))):
-        if GAP.join(pieces) == block.body.strip("\n"):
-            continue
-        if not pieces:
-            raise ChapterError(
-                chapter.path, block.line, "this block would be empty; delete it in the chapter"
-            )
-        end = block.line - 1 + len(block.text.split("\n"))
-        lines[block.line : end - 1] = GAP.join(pieces).split("\n")
+        if GAP.join(pieces) != block.body.strip("\n"):
+            lines[block.line : block.line + block.body.count("\n")] = GAP.join(pieces).split("\n")
     try:
         result = replace(chapter, text="\n".join(lines)).check()
     except ChapterError as error:
         raise ChapterError(module, 1, f"this edit would break the chapter: {error}") from None
-    if _parse(tangle(result, name))[1] != body:
-        raise ChapterError(
-            module, 1, "this edit does not survive the way through the chapter; make it there"
-        )
+    if _parse(tangle(result, name))[1] != body or not all(owned):  # a block without code
+        raise ChapterError(module, 1, "this edit cannot be carried back; make it in the chapter")
     return result.text
+
+
+def plan(
+    chapters: list[Chapter], root: Path, stitching: bool = False, force: bool = False
+) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """What to write where, after what is there; and whose edits that would lose, with a way out."""
+    changes: dict[str, tuple[str, str]] = {}
+    problems = []
+    for chapter in chapters:
+        for name in chapter.modules:
+            have = read_text(Path(name), root) if (root / name).exists() else ""
+            want = tangle(chapter, name)
+            if edited(have, want) and stitching:
+                text = stitch(chapter, name, have)
+                changes[chapter.path.as_posix()] = chapter.text, text
+                chapter = replace(chapter, text=text)
+                want = tangle(chapter, name)
+            elif edited(have, want) and not force:
+                problems.append(
+                    f"{name}:{_unlike(have, want)}, and was edited here; carry that back with: "
+                    "nox -s tangle -- --stitch, or drop it with: nox -s tangle -- --force"
+                )
+            if have != want:
+                changes[name] = have, want
+    return changes, problems
 
 
 def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
     """For each module that differs from its chapter, where, how, and what to do."""
-    found = []
-    made = {name: chapter for chapter in chapters for name in chapter.modules}
-    for name, chapter in made.items():
-        want = tangle(chapter, name)
-        have = _module(root, name)
-        if have == want:
-            continue
-        pairs = zip(have.split("\n"), want.split("\n"), strict=False)
-        line = next((i for i, (a, b) in enumerate(pairs, 1) if a != b and i > 1), 1)
-        if not have:
-            why = "is not there yet; run: nox -s tangle"
-        elif edited(have) and _parse(have)[1] != _parse(want)[1]:
-            why = "was edited here; carry that back with: nox -s tangle -- --stitch"
-        else:
-            why = f"is older than {chapter.path.as_posix()}; run: nox -s tangle"
-        diff = list(
-            unified_diff(want.split("\n"), have.split("\n"), "chapter", "file", "", "", 0, "")
-        )
-        found.append(f"{name}:{line}: {why}\n" + "\n".join(diff[2:14]))
+    changes, found = plan(chapters, root)
+    made = {name for chapter in chapters for name in chapter.modules}
+    for name, (have, want) in changes.items():
+        if not edited(have, want):
+            fault = f"{_unlike(have, want)}, and is older" if have else "1: is not there yet"
+            found.append(f"{name}:{fault}; run: nox -s tangle")
     for path in sorted((root / PACKAGE).glob("**/*.py")):
-        name = path.relative_to(root).as_posix()
-        if name not in made:
-            found.append(
-                f"{name}:1: no chapter defines this module; write it in a chapter, or delete it"
-            )
+        if (name := path.relative_to(root).as_posix()) not in made:
+            found.append(f"{name}:1: no chapter defines this module; write one, or delete it")
     return found
+
+
+def _unlike(have: str, want: str) -> str:
+    """The first line that differs, below the header, and how."""
+    pairs = enumerate(zip_longest(have.split("\n")[1:], want.split("\n")[1:]), 2)
+    unlike = (f"{line}: has {a!r}, the chapter {b!r}" for line, (a, b) in pairs if a != b)
+    return next(unlike, "1: has another first line")
 
 
 def write(path: Path, text: str) -> None:
@@ -163,58 +147,31 @@ def write(path: Path, text: str) -> None:
         return  # nothing that watches the file need wake up
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(path.name + ".draft")
-    draft.write_text(text, "utf-8")
+    draft.write_text(text, "utf-8", newline="\n")
     draft.replace(path)
 
 
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
-    parser = argparse.ArgumentParser(
-        prog="nox -s tangle --", description=(__doc__ or "").split("\n")[0]
-    )
+    about = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="nox -s tangle --", description=about)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--check", action="store_true", help="write nothing; fail if chapters and package differ"
-    )
-    what.add_argument(
-        "--stitch", action="store_true", help="carry edits made in the .py files into the chapters"
-    )
-    what.add_argument("--force", action="store_true", help="overwrite edits made in the .py files")
+    what.add_argument("--check", action="store_true", help="write nothing; fail if they differ")
+    what.add_argument("--stitch", action="store_true", help="carry edits of .py files back")
+    what.add_argument("--force", action="store_true", help="overwrite edits of .py files")
     asked = parser.parse_args(argv)
     try:
         chapters = read_all(root)
+        changes, problems = plan(chapters, root, asked.stitch, asked.force)
         if asked.check:
             problems = differences(chapters, root)
-        else:
-            problems = _update(chapters, root, asked.stitch, asked.force)
+        for name, (_, text) in changes.items() if not (asked.check or problems) else ():
+            write(root / name, text)
+            print(f"wrote {name}")
     except ChapterError as error:
         problems = [str(error)]
     for problem in problems:
         print(problem, file=sys.stderr)
     return bool(problems)
-
-
-def _update(chapters: list[Chapter], root: Path, stitching: bool, force: bool) -> list[str]:
-    changes: dict[Path, str] = {}
-    problems = []
-    for chapter in chapters:
-        for name in chapter.modules:
-            text = _module(root, name)
-            done = _parse(text)[1] == _parse(tangle(chapter, name))[1]
-            if stitching and edited(text) and not done:
-                chapter = replace(chapter, text=stitch(chapter, name, text))
-                changes[root / chapter.path] = chapter.text
-            elif text and edited(text) and not force and not done:
-                problems.append(
-                    f"{name}:1: was edited here, and tangling would lose that; carry it back "
-                    "with: nox -s tangle -- --stitch, or drop it with: nox -s tangle -- --force"
-                )
-            if text != tangle(chapter, name):
-                changes[root / name] = tangle(chapter, name)
-    if not problems:
-        for path, text in changes.items():
-            write(path, text)
-            print(f"wrote {path.relative_to(root).as_posix()}")
-    return problems
 
 
 if __name__ == "__main__":

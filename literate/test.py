@@ -10,26 +10,18 @@ from pathlib import Path
 import pytest
 
 
+OPTIONS = "-q -p literate.run --jaxtyping-packages=attention_book,beartype.beartype"
+
+
 def main(argv: list[str]) -> int:
     """Two processes, one chapter or file in each at a time; shapes checked."""
     paths = [Path(word.split("::")[0]) for word in argv]
     found = [path for path in paths if path.exists()]
-    alone = len(found) == 1 and found[0].is_file()
-    spread = ["-n", "0"] if alone else ["-n", "2", "--dist", "loadfile"]
-    if not alone:
+    spread = ["-n", "0"]
+    if len(found) != 1 or not found[0].is_file():
+        spread = ["-n", "2", "--dist", "loadfile"]
         os.environ.setdefault("OMP_NUM_THREADS", "1")
-    return pytest.main(
-        [
-            "-q",
-            "-p",
-            "literate.run",
-            "--markdown-docs",
-            "--jaxtyping-packages=attention_book,beartype.beartype",
-            "--ignore=tests/browser",
-            *spread,
-            *argv,
-        ]
-    )
+    return pytest.main([*OPTIONS.split(), "--ignore=tests/browser", *spread, *argv])
 
 
 if __name__ == "__main__":

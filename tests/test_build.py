@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from literate import freshness
 from literate.chapter import ROOT, read_all
+from literate.run import digest, stamp
+from literate.tangle import write
 
 
 PARTS = ("docs", "literate", "attention_book")
@@ -34,11 +35,11 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in (*FILES, "mkdocs.yml", "mkdocs.en.yml"):
         shutil.copy(ROOT / file, root)
     for chapter in read_all(root):  # as if its chapters had run
-        for _, figure in chapter.figures():
+        for figure in chapter.figures:
             path = root / "docs/chapters" / figure
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-        freshness.remember(chapter, True, root)
+        write(stamp(chapter, root), digest(chapter, root))
     (root / "site").mkdir()
     (root / "site/index.html").write_text("the old site")
     return root

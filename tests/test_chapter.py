@@ -24,7 +24,7 @@ def error(text: str) -> str:
 def test_the_book_reads() -> None:
     chapters = read_all()
     assert len(chapters) >= 3
-    assert all(chapter.titled for chapter in chapters[:2])
+    assert all(chapter.modules for chapter in chapters[:2])
 
 
 def test_twins_are_paired_block_by_block() -> None:
@@ -53,7 +53,7 @@ def test_a_list_may_hold_paragraphs() -> None:
     assert isinstance(twin, Twin)
     assert twin.zh.text == "- 甲\n\n  还是甲。\n- 乙"
     assert twin.en.line == 6
-    assert twin.en.shape == {"items": 2, "rows": 0, "paragraphs": 3}
+    assert twin.en.shape == "a list of 2 items, 3 paragraphs"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_list_may_hold_paragraphs() -> None:
         (
             '```python title="attention_book/pear.py"\n```\n',
             1,
-            "a chapter owns that file or those in attention_book/apple/",
+            "a chapter owns attention_book/apple.py or files in",
         ),
         (
             '```python title="attention_book/apple/../x.py"\n```\n',
@@ -150,12 +150,6 @@ def test_a_list_may_hold_paragraphs() -> None:
             5,
             "x is defined twice, first on line 1",
         ),
-        (
-            '![图 | A](figures/apple/core.svg "图 | A")\n',
-            1,
-            "no block draws figures/",
-        ),
-        ('```python\nplt.figure("core")\n```\n', 1, "never shown"),
     ],
 )
 def test_an_error_names_file_line_and_remedy(
@@ -174,7 +168,7 @@ def test_a_module_has_one_chapter(tmp_path: Path) -> None:
         (folder / name).write_text(text)
     with pytest.raises(
         ChapterError,
-        match=r"05-apple.md:1: .* belongs to docs/chapters/02-apple.md",
+        match=r"05-apple.md:1: docs/chapters/02-apple.md has this name",
     ):
         read_all(tmp_path)
 
@@ -182,9 +176,9 @@ def test_a_module_has_one_chapter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "where"),
     [
-        ("一行。\n\nA line.\n\n坏".encode() + b"\xff\n", ":5: not UTF-8"),
-        ("\ufeff一行。\n\nA line.\n".encode(), ":1: begins with a byte order"),
-        ("一行。\n\nA line.\r\n".encode(), ":3: ends its line with CR"),
+        ("一行。\n\nA line.\n\n坏".encode() + b"\xff\n", ":5: .*udcff"),
+        ("\ufeff一行。\n\nA line.\n".encode(), ":1: .*ufeff"),
+        ("一行。\n\nA line.\r\n".encode(), r":3: .*\\r"),
     ],
 )
 def test_a_file_that_is_not_plain_utf8_is_named(

@@ -1,18 +1,19 @@
-"""The labs: twins, what they printed, the page, and that they still run."""
+"""The labs: pages like the others, what they printed, and that they still run."""
 
 import re
-import warnings
-from html import escape
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbformat import v4
 
 from literate import labs
-from literate.blocks import heading, split
-from literate.chapter import ROOT, Chapter, read
-from literate.prose import forbidden, problems
+from literate.blocks import ChapterError
+from literate.chapter import ROOT, Chapter, Twin, read
+from literate.export import export
+from literate.prose import problems
+from literate.weave import weave
 
 
 LABS = sorted((ROOT / labs.LABS).glob("*.ipynb"))
@@ -27,58 +28,96 @@ def path(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def notebook(path: Path) -> Any:
-    return labs.read(path)
+    return nbformat.read(path, as_version=4)
 
 
-def tagged(cell: Any) -> str:
-    """`zh` or `en`; code has no language."""
-    (tag,) = cell.metadata.get("tags", ()) or ("",)
-    return str(tag)
+@pytest.fixture
+def small() -> Any:
+    """A notebook with a pair of twins and a cell that prints and draws."""
+    texts = {
+        "zh": "# 苹果\n\n一个苹果，见[第一章](../chapters/01-apple.md#a)。",
+        "en": "# Apple\n\nAn apple, see [one](../chapters/01-apple.md#a).",
+    }
+    cells = [
+        v4.new_markdown_cell(text, id=tag, metadata={"tags": [tag]})
+        for tag, text in texts.items()
+    ]
+    printed = v4.new_output("stream", name="stdout", text="1\n```\n")
+    drawn = v4.new_output("display_data", {"image/svg+xml": "<svg\n/>"})
+    code = v4.new_code_cell("draw()", id="code", outputs=[printed, drawn])
+    code.metadata["alt"] = {"zh": "一个苹果", "en": "An apple"}
+    return v4.new_notebook(cells=[*cells, code])
+
+
+def lab(notebook: Any) -> Chapter:
+    return Chapter(labs.LABS / "apple.ipynb", nbformat.writes(notebook))
 
 
 def test_there_are_labs() -> None:
     assert LABS
 
 
-def test_each_text_is_followed_by_its_twin(notebook: Any) -> None:
-    tags = [tagged(cell) for cell in notebook.cells]
-    for cell, tag, after in zip(notebook.cells, tags, tags[1:], strict=False):
-        assert (cell.cell_type == "markdown") == (tag in ("zh", "en"))
-        assert tag != "zh" or after == "en", cell.source
-    assert ("en", "en") not in pairwise(tags)
-    assert tags[0] == "zh"
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_a_lab_is_woven_as_a_chapter_is(small: Any, edition: str) -> None:
+    page = weave(lab(small), edition)
+    title, alt = {
+        "zh": ("# 苹果<small", "一个苹果"),
+        "en": ("# Apple<small", "An apple"),
+    }[edition]
+    assert page.startswith(title)
+    assert page.count("{#apple ") == 1
+    assert page.count("<section lang=") == 2
+    assert "```python\ndraw()\n```" in page
+    assert "```` {.text .output .no-copy}\n1\n```\n````" in page
+    assert f"\n![{alt}](apple/code-0.svg)\n</figure>" in page
+    drawn = labs.figures(labs.LABS / "apple.ipynb", small.cells[2])
+    assert drawn == {"apple/code-0.svg": "<svg\n/>"}
 
 
-def test_twins_say_the_same_and_say_it_well(path: Path, notebook: Any) -> None:
-    """As a chapter would have them: its checks of twins and prose apply."""
-    texts = []
-    twins = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
-    for zh, en in zip(twins[::2], twins[1::2], strict=True):
-        assert LINK.findall(zh.source) == LINK.findall(en.source)
-        marks = [re.match(r"(#* )?(.*)\n*", cell.source) for cell in (zh, en)]
-        a, b = (found for found in marks if found)
-        assert a[1] == b[1], "one has a heading"
-        title = f"{a[1]}{a[2]} | {b[2]} {{#h{len(texts)}}}" if a[1] else ""
-        cut = (len(a[0]), len(b[0])) if a[1] else (0, 0)
-        texts += [title, zh.source[cut[0] :], en.source[cut[1] :]]
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            texts.append(f"```python\n{cell.source}\n```")
-    text = "\n\n".join(filter(None, texts))
-    chapter = Chapter(path.relative_to(ROOT), text).check()
-    assert list(problems(chapter, forbidden())) == []
+@pytest.mark.parametrize(
+    ("cell", "old", "new", "where", "says"),
+    [
+        (0, "# 苹果\n\n", "", "source", "begin this cell and its twin with"),
+        (1, "# Apple", "## Apple", "source", "begin this cell and its twin"),
+        (1, "An apple", "- an apple", "- an apple", "a list of 1 items"),
+        (0, "一个", "[a]: b\n\n一个", "[a]: b", "no block holds this line"),
+        (0, "一个", "一个令牌", "一个令牌", "the glossary says 词元"),
+        (0, "一个", "一个, ", "一个, ", "full-width punctuation"),
+        (1, "apple,", "length of the gradient,", "grad", "use gradient norm"),
+        (2, "draw()", f"x\n# {'o' * 80}", "ooo", "a line of 82 characters"),
+    ],
+)
+def test_a_fault_is_named_with_its_line_of_the_notebook(
+    small: Any, cell: int, old: str, new: str, where: str, says: str
+) -> None:
+    small.cells[cell].source = small.cells[cell].source.replace(old, new)
+    page = lab(small)
+    try:
+        message = next(problems(page.check(), {"令牌": "词元"}))
+    except ChapterError as error:
+        message = str(error)
+    file, line, fault = message.split(":", 2)
+    assert file == "docs/labs/apple.ipynb"
+    assert where in page.text.split("\n")[int(line) - 1]
+    assert says in fault
 
 
-def test_links_lead_to_pages_and_headings(path: Path, notebook: Any) -> None:
-    for cell in notebook.cells:
-        for target in LINK.findall(cell.source):
-            if cell.cell_type != "markdown" or target.startswith("http"):
-                continue
-            file, _, anchor = target.partition("#")
-            there = (path.parent / file).resolve().relative_to(ROOT)
-            blocks = split(there, read(there).text)
-            found = {heading(b)[2] for b in blocks if b.kind == "heading"}
-            assert not anchor or anchor in found, target
+def test_a_cell_without_its_twin_is_named(small: Any) -> None:
+    del small.cells[1]
+    with pytest.raises(ChapterError, match=r"apple.ipynb:\d+: a cell tagged"):
+        lab(small).check()
+
+
+def test_a_figure_needs_words_for_those_who_do_not_see_it(small: Any) -> None:
+    del small.cells[2].metadata["alt"]["en"]
+    with pytest.raises(ChapterError, match="alternative text must be"):
+        lab(small).check()
+
+
+def test_twins_link_to_the_same_places(path: Path) -> None:
+    for part in read(path.relative_to(ROOT)).parts:
+        if isinstance(part, Twin):
+            assert LINK.findall(part.zh.text) == LINK.findall(part.en.text)
 
 
 def test_it_was_run_from_top_to_bottom(path: Path, notebook: Any) -> None:
@@ -89,56 +128,22 @@ def test_it_was_run_from_top_to_bottom(path: Path, notebook: Any) -> None:
         assert "execution" not in cell.metadata
         assert cell.outputs or not re.search(r"print\(|plt\.sub", cell.source)
         for output in cell.outputs:
-            assert output.output_type != "error"
-            assert output.get("name") != "stderr"
-            told = {"text/plain": output.get("text", "")}
-            told |= output.get("data", {})
-            for kind, text in told.items():
+            shown = output.get("data", {"stdout": output.get("text")})
+            assert output.get("name", "stdout") == "stdout"
+            assert shown.keys() & {"stdout", "image/svg+xml"}
+            for kind, text in shown.items():
                 assert not MACHINE.search(text), kind
-                if kind.startswith("image/"):
-                    assert set(cell.metadata["alt"]) == {"zh", "en"}
     assert path.stat().st_size < 1_000_000
 
 
 @pytest.mark.parametrize("edition", ["zh", "en"])
-def test_its_page_is_like_the_others(path: Path, edition: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what others' imports say
-        from mkdocs_jupyter.convert import nb2html
-    other = {"zh": "en", "en": "zh"}[edition]
-    notebook = labs.read(path)
-    html = nb2html(str(path), remove_tag_config={"remove_cell_tags": [other]})
-    page = labs.page(html, notebook, edition, lambda to: f"[{to}]", "here")
-    assert "<style" not in page
-    assert "<script" not in page
-    assert "jp-" not in page
-    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
-    assert "No description" not in page
-    for cell in notebook.cells:
-        if alt := cell.metadata.get("alt"):
-            assert escape(alt[edition]) in page
-    ids = re.findall(r'<h[1-3] id="([^"]+)"', page)
-    assert ids == [anchor for _, _, anchor in labs.headings(notebook, "zh")]
-    assert len(ids) == len(set(ids))
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert page.count('class="language-python highlight"') == len(code)
-    assert page.count("<figure>") == page.count("<img alt=")
-    assert page.count('href="[../chapters/') > 0
-    shown = labs.BeautifulSoup(page, "html.parser")
-    formulas = [x.decompose() for x in shown.select(".arithmatex")]
-    for code in shown.select("code, pre"):
-        code.decompose()
-    assert "$" not in shown.text
-    texts = [c.source for c in notebook.cells if tagged(c) == edition]
-    wanted = re.sub(r"`[^`]*`", "", "\n\n".join(texts)).count("$") / 2
-    assert len(formulas) == wanted
-
-
-def test_the_notebook_of_an_edition_has_one_language(notebook: Any) -> None:
-    for edition in ("zh", "en"):
-        kept = labs.in_edition(notebook, edition).cells
-        assert {tagged(cell) for cell in kept} == {edition, ""}
-    assert {tagged(cell) for cell in notebook.cells} == {"zh", "en", ""}
+def test_the_notebook_of_an_edition_has_one_language(
+    small: Any, edition: str
+) -> None:
+    text, code = nbformat.reads(export(lab(small), edition), 4).cells
+    assert text.metadata["tags"] == [edition]
+    assert "](01-apple.ipynb)" in text.source
+    assert code == small.cells[2]
 
 
 def printed(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -148,9 +153,8 @@ def printed(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("LAB_MINUTES", "0.02")
     monkeypatch.setenv("TMPDIR", str(folder))
     labs.run(copy)
-    outputs = [
-        o for cell in labs.read(copy).cells for o in cell.get("outputs", ())
-    ]
+    cells = nbformat.read(copy, as_version=4).cells
+    outputs = [o for cell in cells for o in cell.get("outputs", ())]
     assert not [output for output in outputs if output.get("name") == "stderr"]
     return "".join(o.text for o in outputs if o.get("name") == "stdout")
 

@@ -17,7 +17,6 @@ NOT_ON_A_GPU_MACHINE = (
     "beartype",
     "jaxtyping",
     "literate",
-    "pytest_markdown_docs",
     "safetensors",
     "typer",
 )

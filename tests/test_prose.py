@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from literate import retired
 from literate.chapter import Chapter, untested
-from literate.prose import forbidden, main, problems
+from literate.prose import forbidden, main, problems, retired_in_files
 
 
 def found(zh: str) -> list[str]:
@@ -47,12 +46,31 @@ def test_good_prose_passes(zh: str) -> None:
         ("这个令牌很长。", "the glossary says 词元, not 令牌"),
         ("用集束搜索来做。", "the glossary says 束搜索, not 集束搜索"),
         ("一段话\n分成两行。", "one Chinese paragraph, one line"),
+        ("一段话\n`code` 分成两行。", "one Chinese paragraph, one line"),
     ],
 )
 def test_bad_prose_is_named(zh: str, says: str) -> None:
     messages = found(zh)
     assert any(says in message for message in messages), messages
     assert messages[0].startswith("docs/chapters/02-apple.md:1: ")
+
+
+@pytest.mark.parametrize(
+    ("twins", "n"),
+    [
+        ("- 一项\n  分成两行。\n- 二\n\n- one\n- two\n", 1),
+        ("> 一段\n> 分成两行。\n\n> One.\n", 1),
+        ("- 一项\n\n  又一段。\n  - 二\n\n- one\n\n  Still.\n  - two\n", 0),
+        ("> 一段。\n>\n> 又一段。\n\n> One.\n>\n> Two.\n", 0),
+    ],
+)
+def test_lists_and_quotes_break_no_chinese(twins: str, n: int) -> None:
+    chapter = Chapter(Path("docs/chapters/02-apple.md"), twins)
+    said = list(problems(chapter, {}))
+    assert len(said) == n
+    assert all(
+        "one Chinese paragraph, one line" in message for message in said
+    )
 
 
 def test_lines_have_a_width() -> None:
@@ -77,7 +95,7 @@ def test_retired_names_and_words_are_refused(
     text: str, line: int, says: str
 ) -> None:
     chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
-    found = list(retired.in_chapter(chapter))
+    found = list(problems(chapter, {}))
     assert found[0].startswith(f"docs/chapters/02-apple.md:{line}: ")
     assert found[0].endswith(says)
 
@@ -85,7 +103,7 @@ def test_retired_names_and_words_are_refused(
 def test_other_uses_of_the_same_letters_pass() -> None:
     text = "写作 `x.recipes`。\n\nWe `relay_outer` a Recipe.\n"
     chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
-    assert list(retired.in_chapter(chapter)) == []
+    assert list(problems(chapter, {})) == []
 
 
 @pytest.mark.parametrize(
@@ -105,11 +123,11 @@ def test_retired_names_are_not_defined_again(
     module = tmp_path / "attention_book/apple/core.py"
     module.parent.mkdir(parents=True)
     module.write_text(code)
-    (message,) = retired.in_files(tmp_path)
+    (message,) = retired_in_files(tmp_path)
     assert message.startswith("attention_book/apple/core.py:")
     assert "look` is a retired name; use single_query_attention" in message
     module.write_text("def f(x):\n    look = x\n    return look")
-    assert list(retired.in_files(tmp_path)) == []
+    assert list(retired_in_files(tmp_path)) == []
 
 
 def test_short_strings_are_checked_too() -> None:

@@ -60,13 +60,17 @@ def test_check_tells_an_old_module_from_an_edited_one(
     book.tangle()
     book.write(CHAPTER.replace("n - 1", "n - 2"))
     assert book.tangle("--check") == 1
-    assert "apple.py:8: is older than" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "apple.py:8: has '    return n - 1', the chapter" in said
+    assert "and is older; run: nox -s tangle\n" in said
 
     book.write(CHAPTER)
     text = book.module.read_text()
     book.module.write_text(text.replace("n - 1", "n - 3"))
     assert book.tangle("--check") == 1
-    assert "apple.py:8: was edited here" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "apple.py:8: has '    return n - 3', the chapter" in said
+    assert "and was edited here; carry that back with" in said
 
 
 def test_a_stray_module_is_found(
@@ -89,7 +93,7 @@ def test_tangling_keeps_an_edited_module_unless_told(
     book.write(CHAPTER.replace("math.floor", "math.ceil"))
 
     assert book.tangle() == 1
-    assert "apple.py:1: was edited here" in capsys.readouterr().err
+    assert "and was edited here; carry that back" in capsys.readouterr().err
     assert book.module.read_text() == edited
 
     assert book.tangle("--force") == 0
@@ -245,7 +249,9 @@ def test_a_module_that_is_not_utf8_is_named(
     book.tangle()
     book.module.write_bytes(b"x = '\xff'\n")
     assert book.tangle(option) == 1
-    assert "attention_book/apple.py:1: not UTF-8" in capsys.readouterr().err
+    assert (
+        "attention_book/apple.py:1: save as UTF-8" in capsys.readouterr().err
+    )
 
 
 FOLDER = """# 苹果 | Apple

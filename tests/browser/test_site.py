@@ -243,8 +243,8 @@ def test_package_and_chapter_link_both_ways(
     page = visit.open(f"/{edition}/{SCORING}")
     page.locator(".api a", has_text="fused_attention").click()
     page.wait_for_url("**/api/scoring/#attention_book.scoring.fused_attention")
-    entry = page.locator("h2:has-text('fused_attention') ~ .doc-contents").last
-    entry.locator(f"a[href*='{SCORING}']").click()
+    entry = page.locator(".doc-object:has(h2:has-text('fused_attention'))")
+    entry.locator(f"+ p a[href*='{SCORING}']").click()
     page.wait_for_url(f"**/{edition}/{SCORING}#fused")
 
 
