@@ -71,7 +71,7 @@ def tests(session: nox.Session) -> None:
         session,
         "-m",
         "literate.test",
-        *(session.posargs or ["tests", "docs/chapters"]),
+        *(session.posargs or ["tests", "docs", "README.md"]),
     )
 
 

@@ -157,18 +157,6 @@ def pages(root: Path = ROOT) -> list[Path]:
     return [Path("README.md"), Path("CONTRIBUTING.md"), *paths]
 
 
-def untested(root: Path = ROOT) -> Iterator[str]:
-    """Python on a page that no test runs, and chapters that no one would find."""
-    for path in pages(root):
-        if path.parent == CHAPTERS and not re.match(r"\d\d-", path.name):
-            yield f"{path.as_posix()}:1: not a chapter; call it NN-name.md"
-        elif path.parts[0] == "docs" and path.parent not in (CHAPTERS, labs.LABS):
-            for block in read(path, root).blocks:
-                if block.info.startswith("python"):
-                    fault = "code here is never tested; put it in a chapter"
-                    yield f"{path.as_posix()}:{block.line}: {fault}"
-
-
 def dotted(title: str) -> str:
     """The name by which Python imports a file of the package."""
     return title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

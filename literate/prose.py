@@ -16,7 +16,7 @@ import autocorrect_py
 
 from literate import ROOT
 from literate.blocks import HAN, Block, ChapterError, short_strings
-from literate.chapter import PACKAGE, Chapter, Twin, pages, read, untested
+from literate.chapter import PACKAGE, Chapter, Twin, pages, read
 
 
 GLOSSARY = Path("docs/glossary.md")
@@ -149,7 +149,7 @@ def check(root: Path = ROOT) -> list[str]:
             found += problems(read(path, root), words)
         except ChapterError as error:
             found.append(str(error))
-    return found or [*untested(root), *retired_in_files(root)]
+    return found or [*retired_in_files(root)]
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ import random
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -234,6 +234,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-outputs", action="store_true", help=effect)
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ChapterFile | None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """A chapter is ours; the code on other pages is run by pytest-markdown-docs."""
+    others = yield
     chapter = re.match(r"\d\d-.*\.md$", file_path.name)
-    return ChapterFile.from_parent(parent, path=file_path) if chapter else None
+    return [ChapterFile.from_parent(parent, path=file_path)] if chapter else others

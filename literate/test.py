@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 
-OPTIONS = "-q -p literate.run --jaxtyping-packages=attention_book,beartype.beartype"
+OPTIONS = "-q -p literate.run --markdown-docs --jaxtyping-packages=attention_book,beartype.beartype"
 
 
 def main(argv: list[str]) -> int:

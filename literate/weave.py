@@ -51,9 +51,8 @@ def write_trees() -> None:
 def _write_page(page: Chapter, edition: str, tree: Path) -> None:
     """Write a page with its figures and its notebook."""
     place = tree / page.path.relative_to("docs").with_suffix(".md")
-    front = next((b.text for b in page.blocks if b.kind == "front_matter"), "---\n---").split("\n")[
-        1:-1
-    ]
+    given = next((b.text for b in page.blocks if b.kind == "front_matter"), "---\n---")
+    front = given.split("\n")[1:-1]
     if page.path != Path("docs/index.md"):
         front.append(f"title: {title_of(page, edition)!r}")
     if page.path.parent in (CHAPTERS, labs.LABS):

@@ -7,10 +7,9 @@ import pkgutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import attention_book
-from literate.chapter import PACKAGE, ROOT, read
+from literate.chapter import PACKAGE, ROOT
 
 
 NOT_ON_A_GPU_MACHINE = (
@@ -47,14 +46,6 @@ def test_the_version_stands_in_one_place() -> None:
     assert project["dynamic"] == ["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"\n## {attention_book.__version__}" in changelog
-
-
-def test_the_readmes_example_runs() -> None:
-    page = read(Path("README.md"))
-    (example,) = (b for b in page.blocks if b.info == "python")
-    names: dict[str, object] = {}
-    exec(example.body, names)
-    assert names["y"].shape == names["x"].shape
 
 
 def test_the_package_is_typed() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from literate.chapter import Chapter, untested
+from literate.chapter import Chapter
 from literate.prose import forbidden, main, problems, retired_in_files
 
 
@@ -140,16 +140,3 @@ def test_short_strings_are_checked_too() -> None:
         message.split(":")[1] for message in problems(chapter, forbidden())
     ]
     assert lines == ["1", "3", "7", "7"]
-
-
-def test_code_that_no_test_runs_is_found(tmp_path: Path) -> None:
-    page = tmp_path / "docs/index.md"
-    misnamed = tmp_path / "docs/chapters/4-x.md"
-    misnamed.parent.mkdir(parents=True)
-    (tmp_path / "README.md").touch()
-    page.write_text("```python\nassert False\n```\n")
-    misnamed.write_text("# 甲 | A\n")
-    assert [message.split(": ")[0] for message in untested(tmp_path)] == [
-        "docs/chapters/4-x.md:1",
-        "docs/index.md:1",
-    ]

@@ -19,6 +19,17 @@ def test_every_python_fence_is_tested(path) -> None:
     assert len(found) == len(read(path).cells) > 0
 
 
+def test_code_on_a_page_that_is_no_chapter_is_tested_too(book: Book) -> None:
+    book.write("甲\n\nA\n")
+    page = book.root / "docs/page.md"
+    page.write_text("```python\nassert 1 + 1 == 2\n```\n")
+    assert "1 passed" in book.run(str(page)).stdout
+    page.write_text("```python\nassert 1 + 1 == 3\n```\n")
+    result = book.run(str(page))
+    assert "1 failed" in result.stdout
+    assert "page.md" in result.stdout
+
+
 def test_right_output_passes_and_wrong_output_fails(book: Book) -> None:
     book.write(OUTPUT.format(2))
     assert book.run().returncode == 0
