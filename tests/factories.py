@@ -1,5 +1,6 @@
 """Small models, batches and trainers for the tests: one of each, with changes."""
 
+import shutil
 from typing import Any
 
 import torch
@@ -14,6 +15,17 @@ from attention_book.training import (
 )
 from attention_book.transformer import Transformer, TransformerConfig
 from attention_book.vit import ViT, ViTConfig
+
+
+def compile_backend(device: torch.device, on_cpu: bool = True) -> str:
+    """Return "inductor", or "eager", which only traces.
+
+    On a CPU inductor takes a compiler for C++, and its time: use it there
+    for some kinds of model.
+    """
+    if device.type == "cpu" and not (on_cpu and shutil.which("g++")):
+        return "eager"
+    return "inductor"
 
 
 def make_config(**changes: Any) -> TransformerConfig:

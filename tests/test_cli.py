@@ -434,23 +434,6 @@ def test_train_checks_the_device_and_says_what_it_chose(
     assert "use the options it began with" in said
 
 
-@pytest.mark.usefixtures("unchecked")
-# Inductor imports what torch.jit deprecates.
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-def test_a_compiled_run_learns_the_same(
-    sentences: Path, tmp_path: Path
-) -> None:
-    torch.compiler.reset()
-    paths = (tmp_path / "eager", tmp_path / "compiled")
-    options = [*SMALL]
-    options += ["--corpus", str(sentences), "--max-steps", "3"]
-    options += ["--dropout", "0"]  # its chances are not those of inductor
-    run("train", paths[0], *options)
-    run("train", paths[1], *options, "--compile")
-    losses = [read_tensors(path)[0]["losses"] for path in paths]
-    assert torch.allclose(*losses, atol=1e-4)
-
-
 def test_translations_in_half_precision_are_those_in_full() -> None:
     text = "Did Anna buy this red umbrella yesterday?"
     full = run("translate", text)

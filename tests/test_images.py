@@ -298,6 +298,7 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
 RESULTS = Path("benchmarks/results/digits-model.json")
 
 
+@pytest.mark.usefixtures("unchecked")  # as readers run it
 def test_the_committed_weights_score_what_is_written_down() -> None:
     written = json.loads(RESULTS.read_text())["correct"]
     found = evaluate()

@@ -5,9 +5,11 @@ It is given the wheel and the sdist, looks into both, and uses the package.
 
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -52,16 +54,42 @@ def main(wheel: Path, sdist: Path) -> None:
     plain, _ = attention_book.scaled_dot_product_attention(x, x, x, mask)
     torch.testing.assert_close(fused, plain)
 
+    said = run("translate", "Tom chases Jerry.")
+    assert said == "汤姆追逐杰瑞。\n", said
+    compiled_training_is_eager_training()
+    print(f"attention-book {version} works from {wheel.name}")
+
+
+def run(*arguments: str) -> str:
+    """What the installed command prints."""
     command = Path(sys.executable).with_name("attention-book")
-    said = subprocess.run(
-        [command, "translate", "Tom chases Jerry."],
+    return subprocess.run(
+        [command, *arguments],
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         encoding="utf-8",
         env=os.environ | {"PYTHONUTF8": "1"},
-    )
-    assert said.stdout == "汤姆追逐杰瑞。\n", said
-    print(f"attention-book {version} works from {wheel.name}")
+    ).stdout
+
+
+def compiled_training_is_eager_training() -> None:
+    """By inductor, which takes most of a minute."""
+    import torch
+
+    from attention_book.checkpoints import read_tensors
+
+    if not shutil.which(os.environ.get("CXX", "g++")):
+        print("no C++ compiler here: train --compile was NOT tried")
+        return
+    options = "--max-steps 3 --batch-tokens 300 --dropout 0 --d-model 16"
+    options += " --n-layers 1 --n-heads 2"  # no chances: each has its own
+    losses = []
+    with tempfile.TemporaryDirectory() as folder:
+        for how in ([], ["--compile"]):
+            out = str(Path(folder) / f"model{len(how)}")
+            run("train", out, *options.split(), *how)
+            losses.append(read_tensors(Path(out))[0]["losses"])
+    torch.testing.assert_close(*losses, atol=1e-4, rtol=0)
 
 
 if __name__ == "__main__":

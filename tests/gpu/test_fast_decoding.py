@@ -21,7 +21,7 @@ from attention_book.training import (
     TrainingConfig,
 )
 from attention_book.transformer import Transformer
-from tests.factories import make_transformer
+from tests.factories import compile_backend, make_transformer
 
 
 SIZES: dict[str, Any] = {  # heads as wide as kernels want them
@@ -102,9 +102,7 @@ def test_a_compiled_step_of_decoding_is_the_eager_one(
     with torch.inference_mode():
         eager = StaticDecodingState(model, 3, 16, 32)
         quick = StaticDecodingState(model, 3, 16, 32)
-        # Machine code for one kind takes long enough on the CPU.
-        whole = device.type == "cuda" or kind is KINDS[1]
-        backend = "inductor" if whole else "eager"
+        backend = compile_backend(device, on_cpu=kind is KINDS[1])
         step = torch.compile(
             quick.decode_step, fullgraph=True, backend=backend
         )

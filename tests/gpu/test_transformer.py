@@ -30,7 +30,7 @@ from attention_book.training import (
     make_batch,
     translation_loss,
 )
-from tests.factories import make_config, make_transformer
+from tests.factories import compile_backend, make_config, make_transformer
 
 
 SIZES: dict[str, Any] = {  # heads as wide as kernels want them
@@ -140,15 +140,9 @@ def test_a_step_leaves_the_global_random_generator_alone(
     assert torch.equal(torch.rand(5, device=device), expected)
 
 
-def compiled(function: Any, machine_code: bool) -> Any:
-    """Compile for all shapes, without graph breaks; or only trace.
-
-    On the CPU machine code for all kinds of model would take minutes. What
-    has none in the tests below has some elsewhere: that of a training step
-    is made in tests/test_cli.py.
-    """
+def compiled(function: Any, backend: str) -> Any:
+    """Compile for all shapes, without graph breaks."""
     torch.compiler.reset()
-    backend = "inductor" if machine_code else "eager"
     return torch.compile(
         function, fullgraph=True, dynamic=True, backend=backend
     )
@@ -171,7 +165,9 @@ def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
     compute = get_compute_config(device, precision)
     eager = make_transformer(**kind, n_layers=1).to(device)
     quick = copy.deepcopy(eager)
-    loss_fn = compiled(translation_loss, device.type == "cuda")
+    # What inductor makes of it on the CPU, tests/wheel_worker.py tries.
+    backend = compile_backend(device, on_cpu=False)
+    loss_fn = compiled(translation_loss, backend)
     shapes = ((3, 5), (4, 9), (5, 23), (7, 300), (8, 400))
     for number, (n, max_length) in enumerate(shapes):
         batch = make_batch(make_reversals(n, max_length), device)
@@ -191,8 +187,8 @@ def test_a_compiled_encoder_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], device: torch.device
 ) -> None:
     model = make_transformer(**kind, n_layers=1).to(device)
-    on_cpu = kind in (KINDS[1], KINDS[3])
-    encode = compiled(model.encode, on_cpu or device.type == "cuda")
+    backend = compile_backend(device, on_cpu=kind is KINDS[3])
+    encode = compiled(model.encode, backend)
     for number, n in enumerate((3, 8, 17, 130)):
         source = torch.randint(4, 41, (n + 1, n), device=device)
         lengths = torch.randint(1, n + 1, (n + 1,), device=device)

@@ -16,7 +16,7 @@ from attention_book.vit import (
     rollout,
     train_classifier,
 )
-from tests.factories import make_vit
+from tests.factories import compile_backend, make_vit
 
 
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 6e-2}
@@ -63,7 +63,9 @@ def test_compiled_is_eager(device: torch.device) -> None:
     model = a_model(n_layers=1).to(device)
     there = copy.deepcopy(model)
     x = images().to(device)
-    compiled = torch.compile(there, fullgraph=True)
+    compiled = torch.compile(
+        there, fullgraph=True, backend=compile_backend(device)
+    )
     for a, b in zip(results(model, x), results(compiled, x), strict=True):
         torch.testing.assert_close(b, a, atol=2e-3, rtol=1e-3)
 
