@@ -1,6 +1,7 @@
 """The sessions of the book. `nox -l` lists them; `nox -s NAME -- …` passes more on."""
 
 import hashlib
+import itertools
 import re
 import shutil
 import sys
@@ -78,7 +79,12 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def doctests(session: nox.Session) -> None:
     """Run the chapters, or those named; `-- --update-outputs` rewrites what they print."""
-    named = any(Path(word).exists() for word in session.posargs)
+    words = ["", *session.posargs]
+    named = any(
+        Path(word.split("::")[0]).exists()
+        for option, word in itertools.pairwise(words)
+        if option not in ("-k", "-m")  # whose next word is no path
+    )
     paths = [] if named else ["docs/chapters"]
     book(session, "-m", "literate.test", *paths, *session.posargs)
 
@@ -91,7 +97,7 @@ def tangle(session: nox.Session) -> None:
 
 @nox.session
 def labs(session: nox.Session) -> None:
-    """Run the labs again, in place: they train for half an hour."""
+    """Run the labs again, in place: they train for some twenty minutes."""
     book(session, "-m", "literate.labs", *session.posargs)
 
 
@@ -172,12 +178,18 @@ def oldest(session: nox.Session) -> None:
         f"torch=={floor}",
         "--editable",
         ".[corpus,vision]",
-        *("beartype", "einops", "markdown-it-py", "mdit-py-plugins"),
-        *("nbformat", "numpy", "pytest", "scikit-learn", "transformers"),
+        *("beartype", "datasets", "einops", "markdown-it-py"),
+        *("mdit-py-plugins", "nbformat", "numpy", "pytest", "scikit-learn"),
+        "transformers",
     )
     skipped = [f"--ignore=tests/test_{name}.py" for name in TOOLCHAIN]
     skipped += ["--ignore=tests/test_weave.py", "--ignore=tests/browser"]
-    session.run("python", "-m", "pytest", "-q", *skipped, "tests")
+    checked = "--jaxtyping-packages=attention_book,beartype.beartype"
+    session.run(
+        *("python", "-m", "pytest", "-q", checked),
+        *(session.posargs or [*skipped, "tests"]),
+        env={"OMP_NUM_THREADS": "1"},
+    )
 
 
 @nox.session

@@ -1,9 +1,10 @@
-# Made from docs/chapters/30-checks.md (ba36d12202c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (c12f1eb142ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from torch import Tensor
 
 
 __all__ = [
+    "check_dtype",
     "check_even",
     "check_heads",
     "check_inputs",
@@ -60,6 +61,15 @@ def check_width(name: str, x: Tensor, width: int) -> None:
         )
 
 
+def check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
+    """Raise ValueError unless x has the weight's dtype, or under autocast."""
+    autocast = torch.is_autocast_enabled(x.device.type)
+    if x.dtype != weight.dtype and not autocast:
+        raise ValueError(
+            f"{name} must be {weight.dtype} as the weights are, got {x.dtype}"
+        )
+
+
 def check_vectors(x: Tensor, width: int) -> None:
     """Raise ValueError unless x holds vectors of that width."""
     check_width("x", x, width)
@@ -77,7 +87,8 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
             f"mask must be boolean, True = may attend, got {mask.dtype}"
         )
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    if mask.ndim > len(shape) or any(m not in (1, s) for m, s in sizes):
+    misfits = [m for m, s in sizes if m not in (1, s)]
+    if mask.ndim > len(shape) or misfits:
         raise ValueError(
             "mask must broadcast to (..., queries, keys) = "
             f"{tuple(shape)}, got {tuple(mask.shape)}"

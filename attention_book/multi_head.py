@@ -1,4 +1,4 @@
-# Made from docs/chapters/05-multi-head.md (fe07b3233bc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/05-multi-head.md (3374580958f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from attention_book.caches import (
     Position,
     check_cache,
 )
-from attention_book.checks import check_heads, check_width
+from attention_book.checks import check_dtype, check_heads, check_width
 from attention_book.padding import Mask, PackedMask, attend_packed
 from attention_book.scoring import fused_attention
 
@@ -89,6 +89,7 @@ class MultiHeadAttention(nn.Module):
     def queries(self, x: Tensor, offset: Position = 0) -> Tensor:
         """Queries of all heads; offset is the position of the first row."""
         check_width("x", x, self.d_model)
+        check_dtype("x", x, self.q_proj.weight)
         return split_heads(self.q_proj(x), self.n_heads)
 
     def keys_and_values(
@@ -96,6 +97,7 @@ class MultiHeadAttention(nn.Module):
     ) -> KeyValue:
         """Keys and values of all heads; offset as in queries."""
         check_width("memory", memory, self.d_model)
+        check_dtype("memory", memory, self.kv_proj.weight)
         key, value = self.kv_proj(memory).chunk(2, dim=-1)
         return KeyValue(
             split_heads(key, self.n_kv_heads),

@@ -1,4 +1,4 @@
-# Made from docs/chapters/14-non-autoregressive.md (0edcf9107cdf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/14-non-autoregressive.md (d6d7c983a518). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -203,7 +203,7 @@ def refine(
     real = target_mask[:, 0, 0]
     special = [PAD, BOS, EOS, model.mask_id]
     token_ids = torch.where(real, model.mask_id, PAD)
-    log_probs = memory.new_zeros(token_ids.shape)
+    log_probs = memory.new_zeros(token_ids.shape, dtype=torch.float32)
     memory_kv = model.decoder.project_memory(memory)
     for t in range(iterations):
         k = lengths * (iterations - t) // iterations
@@ -214,7 +214,8 @@ def refine(
         x = model.decoder(
             x, memory_kv, mask, mask=target_mask, is_causal=False
         )
-        logits = F.linear(x[masked], model.target_embedding.tokens.weight)
+        weight = model.target_embedding.tokens.weight
+        logits = F.linear(x[masked], weight).float()
         logits[:, special] = -torch.inf
         best = logits.log_softmax(-1).max(-1)
         token_ids = token_ids.masked_scatter(masked, best.indices)

@@ -44,8 +44,8 @@ from benchmarks.sidebyside import (
     side_by_side,
 )
 from benchmarks.training import (
-    N_WORDS,
     SMALL,
+    VOCAB_SIZE,
     NnTransformer,
     book,
     marian,
@@ -200,7 +200,7 @@ def ours(
 def make_source(rows: int) -> Tensor:
     generator = torch.Generator().manual_seed(rows)
     shape = (rows, SOURCE_LENGTH)
-    return torch.randint(EOS + 2, N_WORDS, shape, generator=generator)
+    return torch.randint(EOS + 2, VOCAB_SIZE, shape, generator=generator)
 
 
 def check_same(

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -439,6 +440,8 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    # PyTorch of itself, up to 2.10, where shards are written.
+    warnings.filterwarnings("ignore", "TypedStorage is deprecated")
     if sys.argv[1] == "train":
         killed, step = map(int, sys.argv[2:4])
         del sys.argv[1:4]

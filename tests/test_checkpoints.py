@@ -643,3 +643,11 @@ def test_a_file_is_read_at_one_go(saved: Path, tmp_path: Path) -> None:
     assert metadata == same
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in found)
+
+
+def test_a_checkpoint_of_a_foreign_model_is_refused(tmp_path: Path) -> None:
+    trainer = make_trainer()
+    trainer.model = torch.nn.Linear(2, 2)
+    with pytest.raises(ValueError, match=r"^model must be a .*got a Linear$"):
+        save_checkpoint(tmp_path / "model", trainer)
+    assert not list(tmp_path.iterdir())

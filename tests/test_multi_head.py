@@ -300,3 +300,17 @@ def test_no_matrix_of_scores_is_made_for_causal_attention() -> None:
     with Watch():
         make_layer()(torch.randn(1, n, D), is_causal=True).sum().backward()
     assert largest < n * n
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+def test_another_dtype_than_that_of_the_weights(dtype: torch.dtype) -> None:
+    layer = make_layer()
+    x, _ = make_inputs()
+    message = f"must be torch.float32 as the weights are, got {dtype}"
+    with pytest.raises(ValueError, match=f"^x {message}$"):
+        layer(x.to(dtype))
+    with pytest.raises(ValueError, match=f"^memory {message}$"):
+        layer(x, x.to(dtype))
+    with torch.autocast("cpu"):
+        assert layer(x.bfloat16()).dtype == torch.bfloat16

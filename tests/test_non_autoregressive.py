@@ -302,3 +302,12 @@ def test_a_longest_translation_out_of_range_is_named(longest: Any) -> None:
     wanted = f"max_target_length must be a positive .*, got {longest}"
     with pytest.raises(ValueError, match=wanted):
         make_masked_config(max_target_length=longest)
+
+
+def test_it_translates_under_autocast() -> None:
+    config = MaskedTransformerConfig(**vars(make_config()))
+    model = MaskedTransformer(config).eval()
+    source = torch.tensor([[5, 6, 7], [8, 9, 0]])
+    with torch.autocast("cpu"):
+        found = mask_predict(model, source, torch.tensor([3, 2]))
+    assert len(found) == 2

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tomllib
 
+import pytest
+
 import attention_book
 from literate.chapter import PACKAGE, ROOT
 
@@ -46,6 +48,19 @@ def test_the_version_stands_in_one_place() -> None:
     assert project["dynamic"] == ["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"\n## {attention_book.__version__}" in changelog
+
+
+@pytest.mark.parametrize(
+    "name", sorted(p.stem for p in (ROOT / "benchmarks").glob("[a-z]*.py"))
+)
+def test_a_benchmark_finds_what_it_imports(name: str) -> None:
+    try:
+        importlib.import_module(f"benchmarks.{name}")
+    except ModuleNotFoundError as error:
+        ours = ("attention_book", "benchmarks")
+        if str(error.name).startswith(ours):
+            raise
+        pytest.skip(f"{error.name} is not installed")
 
 
 def test_the_package_is_typed() -> None:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (6a7100392f8d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (123edebb55b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -61,7 +61,16 @@ def _build(name: str, config: dict[str, Any]) -> nn.Module:
 
 
 def _config_to_dict(model: nn.Module) -> dict[str, Any]:
-    """Return a model's configuration, of either kind."""
+    """Return a model's configuration, of either kind.
+
+    Raises:
+        ValueError: The model is of no class of the package.
+    """
+    if type(model) not in _CONFIGS:
+        raise ValueError(
+            f"model must be a {', '.join(_CLASSES)}, "
+            f"got a {type(model).__name__}"
+        )
     config: Any = model.config
     return dict(config) if isinstance(config, dict) else asdict(config)
 
@@ -135,11 +144,6 @@ def save_model(
             or labels are not of its sizes.
         OSError: The file can't be written; an old one is left as it was.
     """
-    if type(model) not in _CONFIGS:
-        raise ValueError(
-            f"model must be a {', '.join(_CLASSES)}, "
-            f"got a {type(model).__name__}"
-        )
     _check_sizes(model, tokenizers, labels)
     tensors = {
         f"model.{name}": parameter.to(dtype)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (fc7fbc912f77). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (d4277070f576). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -56,6 +56,7 @@ def save_checkpoint(
     Raises:
         OSError: The file can't be written; an old one is left as it was.
     """
+    metadata = fingerprint(trainer)
     names = [name for name, _ in trainer.model.named_parameters()]
     tensors = {
         f"optimizer.{names[i]}.{kind}": value
@@ -67,7 +68,6 @@ def save_checkpoint(
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
     }
-    metadata = fingerprint(trainer)
     metadata["environment"] = json.dumps(environment)
     extra = tensors, metadata
     save_model(path, trainer.model, tokenizers=tokenizers, extra=extra)

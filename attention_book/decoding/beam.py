@@ -1,10 +1,10 @@
-# Made from docs/chapters/13-decoding.md (800b99a5b996). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (aae2ea175d03). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.caches import KeyValue, KeyValueCache
-from attention_book.checks import check_lengths
+from attention_book.checks import check_lengths, check_size
 from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.transformer import Transformer
 
@@ -48,6 +48,7 @@ def beam_search(
     Source: Wu et al. (2016), §7, without their coverage penalty.
     """
     check_beam(beam_size, length_penalty)
+    check_size("max_length", max_length)
     check_lengths("lengths", lengths, source.shape[1])
     return [
         _search(model, row[None, :n], max_length, beam_size, length_penalty)

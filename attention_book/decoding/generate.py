@@ -1,10 +1,10 @@
-# Made from docs/chapters/13-decoding.md (3b7e1e11baec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/13-decoding.md (b447bd188203). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from attention_book.caches import KeyValueCache
-from attention_book.checks import check_lengths
+from attention_book.checks import check_lengths, check_size
 from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.decoding.strategies import NextToken, greedy
 from attention_book.transformer import Transformer
@@ -26,6 +26,7 @@ def generate(
 
     The model, in eval mode, lies on the device of source and lengths.
     """
+    check_size("max_length", max_length)
     check_lengths("lengths", lengths, source.shape[1])
     memory, mask = model.encode(source, lengths)
     cross_kv = model.decoder.project_memory(memory)

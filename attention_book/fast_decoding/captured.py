@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (72a7ede481a3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (642d9d4fbd90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attention_book.caches import StaticKeyValueCache
-from attention_book.checks import check_lengths
+from attention_book.checks import check_lengths, check_size
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
 from attention_book.runtime import (
     ComputeConfig,
@@ -153,6 +153,9 @@ class StaticDecoder:
     """
 
     def __init__(self, model: Transformer, compute: ComputeConfig) -> None:
+        if type(model) is not Transformer:
+            name = type(model).__name__
+            raise ValueError(f"model must be a Transformer, got {name}")
         self.model = inference_copy(model, compute)
         self.compute = compute
         self.buckets: dict[
@@ -199,6 +202,7 @@ class StaticDecoder:
     ) -> list[list[int]]:
         """Generate a translation of each source, up to <eos> or max_length."""
         rows, source_length = source.shape
+        check_size("max_length", max_length)
         check_lengths("lengths", lengths, source_length)
         with compute_context(self.compute):
             state, step = self.bucket(rows, source_length, max_length)

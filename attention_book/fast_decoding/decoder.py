@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (c1ef17535771). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (6294d845382c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.checks import check_lengths
+from attention_book.checks import check_lengths, check_size
 from attention_book.decoder import DecoderLayer
 from attention_book.encoder import PostNorm, PreNorm
 from attention_book.fast_decoding.prepacked import (
@@ -137,6 +137,10 @@ def unsupported_part(model: nn.Module) -> str | None:
         for part, known in parts.items():
             if type(part) not in known:
                 return type(part).__name__
+            if isinstance(part, MultiHeadAttention) and (
+                part.q_proj.bias is None
+            ):
+                return f"{type(part).__name__} without bias"
     return None
 
 
@@ -155,9 +159,10 @@ class IncrementalDecoder:
         self, model: Transformer, compute: ComputeConfig | None = None
     ) -> None:
         if part := unsupported_part(model):
+            advice = ": use generate or beam_search of attention_book.decoding"
+            known = type(model) is Transformer
             raise ValueError(
-                f"fast decoding does not know {part}: use generate or "
-                "beam_search of attention_book.decoding"
+                f"fast decoding does not know {part}{advice if known else ''}"
             )
         self.model = inference_copy(model, compute)
         self.output = PrepackedLinear(
@@ -176,6 +181,7 @@ class IncrementalDecoder:
         max_length: int,
     ) -> DecodingState:
         """Encode the sources; allocate memory for max_length tokens."""
+        check_size("max_length", max_length)
         check_lengths("lengths", lengths, source.shape[1])
         is_full = bool((lengths == source.shape[1]).all())
         device = self.output.weight.device

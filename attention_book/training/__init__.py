@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (f1023e6c53cc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (91d1011fc3f2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import (
     Batch,
@@ -7,7 +7,7 @@ from attention_book.training.loading import (
     encode_pairs,
     make_batch,
 )
-from attention_book.training.loop import Batches, Trainer, validation_loss
+from attention_book.training.loop import BatchSource, Trainer, validation_loss
 from attention_book.training.losses import (
     LossFunction,
     ModelWithLoss,
@@ -22,7 +22,7 @@ __all__ = [
     "SINGLE_PROCESS",
     "Batch",
     "BatchLoader",
-    "Batches",
+    "BatchSource",
     "Example",
     "LossFunction",
     "ModelWithLoss",

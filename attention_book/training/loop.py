@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (91df9d9e9652). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (04b2ef848789). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,11 +22,11 @@ from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 from attention_book.training.schedule import learning_rate_at
 
 
-__all__ = ["Batches", "Trainer", "validation_loss"]
+__all__ = ["BatchSource", "Trainer", "validation_loss"]
 
 
 @runtime_checkable
-class Batches(Protocol):
+class BatchSource(Protocol):
     """Numbered batches, each with n_targets; an epoch has len of them."""
 
     def __len__(self) -> int: ...
@@ -55,7 +55,7 @@ class Trainer:
     def __init__(
         self,
         model: nn.Module,
-        batches: Batches,
+        batches: BatchSource,
         config: TrainingConfig,
         loss_fn: LossFunction = translation_loss,
         strategy: ParallelStrategy = SINGLE_PROCESS,
@@ -160,7 +160,7 @@ def _check_finite(
 
 
 @torch.no_grad()
-def validation_loss(trainer: Trainer, batches: Batches) -> float:
+def validation_loss(trainer: Trainer, batches: BatchSource) -> float:
     """Return the mean loss of a target, in fp32, without label smoothing.
 
     Processes share the batches of an epoch. All take equally many turns,
