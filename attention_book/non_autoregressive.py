@@ -1,4 +1,4 @@
-# Made from docs/chapters/14-non-autoregressive.md (d6d7c983a518). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/14-non-autoregressive.md (f2f26f3377b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -82,10 +82,10 @@ class MaskedTransformer(Transformer):
 
 
 def lowest_k(
-    scores: Float[Tensor, "batch length"], k: Int[Tensor, " batch"]
+    x: Float[Tensor, "batch length"], k: Int[Tensor, " batch"]
 ) -> Bool[Tensor, "batch length"]:
-    """Pick the k[i] lowest scores of row i; of equals, the first."""
-    ranks = scores.argsort(dim=1, stable=True).argsort(dim=1)
+    """Pick the k[i] lowest numbers of row i; of equals, the first."""
+    ranks = x.argsort(dim=1, stable=True).argsort(dim=1)
     return ranks < k[:, None]
 
 
@@ -110,11 +110,11 @@ def random_mask(
     shape = len(lengths), max_length
     device = lengths.device if generator is None else generator.device
     k = torch.rand(shape[0], generator=generator, device=device)
-    scores = torch.rand(shape, generator=generator, device=device)
+    chances = torch.rand(shape, generator=generator, device=device)
     k = 1 + (k.to(lengths.device) * lengths).long()
     real = padding_mask(lengths, max_length)[:, 0, 0]
-    scores = scores.to(lengths.device).masked_fill(~real, torch.inf)
-    return lowest_k(scores, k)
+    chances = chances.to(lengths.device).masked_fill(~real, torch.inf)
+    return lowest_k(chances, k)
 
 
 def masked_loss(
@@ -263,7 +263,7 @@ def mask_predict(
     memory = memory.repeat_interleave(n_lengths, 0)
     mask = mask.repeat_interleave(n_lengths, 0)
     *_, draft = refine(model, memory, mask, n_tokens, iterations)
-    scores = candidates.values.flatten() + draft.log_probs.sum(1)
-    best = (scores / n_tokens).view(-1, n_lengths).argmax(1).tolist()
+    log_probs = candidates.values.flatten() + draft.log_probs.sum(1)
+    best = (log_probs / n_tokens).view(-1, n_lengths).argmax(1).tolist()
     rows = [i * n_lengths + choice for i, choice in enumerate(best)]
     return [draft.token_ids[row, : n_tokens[row]].tolist() for row in rows]

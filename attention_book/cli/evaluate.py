@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (46f3ff001868). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e3bd178f30a6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import time
 from typing import Annotated
 
@@ -49,7 +49,7 @@ def evaluate(
         began = time.perf_counter()
         outputs = translator.translate(sources, beam_size=beam)
         elapsed = time.perf_counter() - began
-        scores = score(outputs, [detokenize(target) for target in targets])
-        cells = [f"{number:.1f}" for number in (*scores, elapsed)]
+        metrics = score(outputs, [detokenize(target) for target in targets])
+        cells = [f"{number:.1f}" for number in (*metrics, elapsed)]
         table.add_row(name, f"{len(sources):,}", *cells)
     make_console().print(table)

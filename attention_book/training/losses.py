@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (4cae15365686). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (1529b64c4952). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
@@ -46,9 +46,7 @@ def translation_loss(
     model: Transformer,
     batch: Batch,
     label_smoothing: float = 0.0,
-    cross_entropy: Callable[
-        [Tensor, Tensor, Tensor, float], Tensor
-    ] = cross_entropy,
+    loss_fn: Callable[[Tensor, Tensor, Tensor, float], Tensor] = cross_entropy,
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of each next token, given the right ones so far."""
     decoder_input, labels = teacher_forcing_pair(batch.target)
@@ -63,7 +61,7 @@ def translation_loss(
         mask=PackedMask(target, target),
     )
     weight = model.target_embedding.tokens.weight
-    return cross_entropy(x, weight, target.unpad(labels), label_smoothing)
+    return loss_fn(x, weight, target.unpad(labels), label_smoothing)
 
 
 @runtime_checkable

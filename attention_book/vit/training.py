@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (328c319c76ad). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (1e771fcd4338). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import math
 import random
@@ -76,34 +76,34 @@ class ImageBatches:
         self.batch_size = batch_size
         self.augmentation = augmentation
         self.seed = seed
-        self.epoch = 0
-        self.order = self.shuffle(0)
+        self._epoch = 0
+        self.order = self._shuffle(0)
 
     def __len__(self) -> int:
         """How many batches an epoch has."""
         return len(self.order)
 
-    def generator(self, use: str) -> torch.Generator:
+    def _generator(self, use: str) -> torch.Generator:
         """Return a random generator for one use, seeded by its name."""
         rng = random.Random(f"{self.seed} {use}")
         return torch.Generator().manual_seed(rng.getrandbits(63))
 
-    def shuffle(self, epoch: int) -> tuple[Int[Tensor, " batch"], ...]:
+    def _shuffle(self, epoch: int) -> tuple[Int[Tensor, " batch"], ...]:
         """Return which images are in each batch of an epoch."""
         n = len(self.data.images)
-        order = torch.randperm(n, generator=self.generator(f"epoch {epoch}"))
+        order = torch.randperm(n, generator=self._generator(f"epoch {epoch}"))
         order = order.to(self.data.images.device)
         return torch.split(order, self.batch_size)
 
     def __getitem__(self, number: int) -> ImageBatch:
         epoch, i = divmod(number, len(self.order))
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.order = self.shuffle(epoch)
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self.order = self._shuffle(epoch)
         rows = self.order[i]
         images = self.data.images[rows]
         if self.augmentation:
-            generator = self.generator(f"batch {number}")
+            generator = self._generator(f"batch {number}")
             images = random_affine(images, self.augmentation, generator)
         return ImageBatch(images, self.data.labels[rows], len(rows))
 
