@@ -19,7 +19,9 @@ from literate.blocks import FIGURE, Block, ChapterError, heading, split
 
 
 CHAPTERS = Path("docs/chapters")
+DRAFTS = Path("docs/drafts")  # what has no chapter yet: tested, and on no site
 PACKAGE = "attention_book"
+WORKSHOP = 30  # the number of its first chapter
 
 
 class Twin(NamedTuple):
@@ -49,10 +51,20 @@ class Chapter:
         return re.sub(r"^\d+-", "", self.path.stem)
 
     @property
+    def number(self) -> int:
+        """The number that the file's name begins with; -1 where there is none."""
+        found = re.match(r"\d+(?=-)", self.path.stem)
+        return int(found[0]) if found else -1
+
+    @property
     def module(self) -> str:
         """The module this chapter may define; or else all of the folder of that name."""
         name = "__init__" if self.name == "preface" else self.name.replace("-", "_")
         return f"{PACKAGE}/{name}.py"
+
+    @property
+    def is_draft(self) -> bool:
+        return self.path.is_relative_to(DRAFTS)
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -78,24 +90,40 @@ class Chapter:
 
     @cached_property
     def modules(self) -> dict[str, list[Block]]:
-        """The files that the chapter defines, each with its blocks in order."""
+        """The files that the chapter defines, each with its blocks in order.
+
+        A chapter of the workshop may also define files in the folders of the chapters before
+        it; `read_all` sees to it that the folder is there and that no other defines the file.
+        """
         modules: dict[str, list[Block]] = {}
         defined: dict[tuple[str, str], int] = {}
-        stem = self.module.removesuffix(".py")
         for block in (cell.code for cell in self.cells if cell.code.title):
-            if not re.fullmatch(rf"{re.escape(stem)}(/\w+)*\.py", block.title):
-                fault = f"a chapter owns {self.module} or files in {stem}/, not {block.title}"
-                raise self.error(block, f"{fault}; move the block or rename the title")
+            if fault := self._misplaced(block.title):
+                raise self.error(block, fault)
             modules.setdefault(block.title, []).append(block)
             for name in names(block.body, self.path, block.line):
                 before = defined.setdefault((block.title, name), block.line)
                 if before != block.line:
                     fault = f"{name} is defined twice, first on line {before}"
                     raise self.error(block, f"{fault}; leave one version without title")
-            if self.module in modules and len(modules) > 1:
-                fault = f"{self.module} and a folder of that name; keep one of them"
-                raise self.error(modules[self.module][0], fault)
+        within = [title for title in modules if title.startswith(self.module[:-3] + "/")]
+        if self.module in modules and within:
+            fault = f"{self.module} and a folder of that name; keep one of them"
+            raise self.error(modules[self.module][0], fault)
         return modules
+
+    def _misplaced(self, title: str) -> str:
+        """Why this chapter can never define a file of this title, or nothing."""
+        if self.is_draft:
+            return f"a draft owns no file of the package, not {title}; leave out the title"
+        stem = self.module.removesuffix(".py")
+        whose, where = rf"{re.escape(stem)}(/\w+)*\.py", f"{self.module} or files in {stem}/"
+        if self.number >= WORKSHOP:
+            whose += rf"|{PACKAGE}(/\w+){{2,}}\.py"
+            where += f", one of the workshop also files in {PACKAGE}/OTHER/"
+        if re.fullmatch(whose, title):
+            return ""
+        return f"a chapter owns {where}, not {title}; move the block or rename the title"
 
     def above(self, block: Block) -> str:
         """The id of the heading above a block."""
@@ -147,11 +175,45 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
         path = chapter.path.as_posix()
         if (owner := owners.setdefault(chapter.name, path)) != path:
             raise ChapterError(chapter.path, 1, f"{owner} has this name already; choose another")
+    _check_owners(chapters)
     return chapters
 
 
+def _check_owners(chapters: list[Chapter]) -> None:
+    """Raise ChapterError for a file of the package that stands where it cannot be its chapter's."""
+    homes = {chapter.module.removesuffix(".py"): chapter for chapter in chapters}
+    owners: dict[str, str] = {}
+    for chapter in chapters:
+        for title, (block, *_) in chapter.modules.items():
+            place = f"{chapter.path.as_posix()}:{block.line}"
+            if (owner := owners.setdefault(title, place)) != place:
+                fault = f"{title} stands on {owner} already, and a file belongs to one chapter"
+                raise chapter.error(block, f"{fault}; move the blocks together")
+            folder = "/".join(title.split("/")[:2])
+            if title == chapter.module or homes.get(folder) is chapter:
+                continue
+            if folder not in homes or homes[folder].number >= WORKSHOP:
+                fault = f"{folder}/ is the folder of no chapter before the workshop"
+                raise chapter.error(block, f"{fault}; move the block or rename the title")
+            if f"{folder}.py" in owners:
+                fault = f"{owners[f'{folder}.py']} defines {folder}.py, so there is no such folder"
+                raise chapter.error(block, f"{fault}; make one of it there: {folder}/__init__.py")
+
+
+def read_drafts(root: Path = ROOT) -> list[Chapter]:
+    """Read and check every draft; one may bear the name of a chapter."""
+    paths = sorted((root / DRAFTS).glob("**/[0-9][0-9]-*.md"))
+    drafts = [read(path.relative_to(root), root).check() for path in paths]
+    seen: dict[Path, Path] = {}
+    for draft in drafts:
+        other = seen.setdefault(draft.path.with_name(draft.name), draft.path)
+        if other != draft.path:  # their figures would have one folder
+            raise ChapterError(draft.path, 1, f"{other.name} has this name already; choose another")
+    return drafts
+
+
 def pages(root: Path = ROOT) -> list[Path]:
-    """Every page that a reader meets, the labs and those at the root among them."""
+    """Every page, the drafts, the labs and those at the root among them."""
     found = [*(root / "docs").glob("**/*.md"), *(root / labs.LABS).glob("*.ipynb")]
     paths = (path.relative_to(root) for path in sorted(found))
     return [Path("README.md"), Path("CONTRIBUTING.md"), *paths]

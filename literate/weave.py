@@ -15,7 +15,7 @@ import nbformat
 
 from literate import ROOT, labs
 from literate.blocks import FIGURE, Block, fenced, heading, pick
-from literate.chapter import CHAPTERS, Chapter, Twin, dotted, names, pages, read, read_all
+from literate.chapter import CHAPTERS, DRAFTS, Chapter, Twin, dotted, names, pages, read, read_all
 from literate.export import export
 from literate.tangle import write
 
@@ -30,16 +30,17 @@ LAB_LINK = re.compile(r"(\]\((?:\.\./)?labs/[\w-]+)\.ipynb")
 
 def write_trees() -> None:
     """Write both trees anew."""
-    chapters = [chapter for chapter in read_all() if chapter.modules and chapter.name != "preface"]
+    everyone = read_all()
+    chapters = [chapter for chapter in everyone if owned(chapter, everyone)]
     for edition in EDITIONS:
         draft = WOVEN / f"{edition}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(ROOT / "docs/assets", draft / "assets")
         for path in pages():
-            if path.parts[0] == "docs":
+            if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
                 _write_page(read(path), edition, draft)
         for chapter in chapters:
-            write(draft / f"api/{chapter.name}.md", api_page(chapter, edition))
+            write(draft / f"api/{chapter.name}.md", api_page(chapter, edition, everyone))
         with (draft / "api/index.md").open("a", encoding="utf-8") as index:
             for chapter in chapters:
                 title = title_of(chapter, edition)
@@ -74,18 +75,36 @@ def title_of(page: Chapter, edition: str) -> str:
     return heading(first)[edition == "en"].replace("`", "")
 
 
-def api_page(chapter: Chapter, edition: str) -> str:
-    """The page of all that is public in a chapter's modules, for mkdocstrings."""
+def owned(chapter: Chapter, chapters: list[Chapter]) -> dict[str, Chapter]:
+    """The files of the module or folder that bears a chapter's name, and who defines each.
+
+    A chapter of the workshop may define files in the folder of another.
+    """
+    if chapter.name == "preface":
+        return {}  # the root only gathers what the others define
+    within = chapter.module.removesuffix(".py") + "/"
+    files = {file: one for one in chapters for file in one.modules}
+    return {
+        file: files[file]
+        for file in sorted(files)
+        if file == chapter.module or file.startswith(within)
+    }
+
+
+def api_page(chapter: Chapter, edition: str, chapters: list[Chapter]) -> str:
+    """The page of all that is public in a chapter's module or folder, for mkdocstrings."""
     title = title_of(chapter, edition)
     page = [f"---\ntitle: {title!r}\n---"]
     page.append(f"# {title}: `{dotted(chapter.module)}` {{#api-{chapter.name}}}")
-    level = 3 if len(chapter.modules) > 1 else 2
-    for file, blocks in sorted(chapter.modules.items()):
-        module = dotted(file)
+    files = owned(chapter, chapters)
+    level = 3 if len(files) > 1 else 2
+    for file, owner in files.items():
+        module, blocks = dotted(file), owner.modules[file]
         if level == 3 and any(map(public, blocks)):
             page.append(f"## `{module}` {{#{module.replace('.', '-')}}}")
         for block in blocks:
-            place = f"[{title}](../{CHAPTERS.name}/{chapter.path.name}#{chapter.above(block)})"
+            target = f"../{CHAPTERS.name}/{owner.path.name}#{owner.above(block)}"
+            place = f"[{title_of(owner, edition)}]({target})"
             for name in public(block):
                 page.append(f"::: {module}.{name}\n    options:\n      heading_level: {level}")
                 page.append(f"{pick(ORIGIN, edition)} {place}")

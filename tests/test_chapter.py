@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from literate.blocks import ChapterError
-from literate.chapter import Chapter, Twin, names, read, read_all
+from literate.chapter import (
+    Chapter,
+    Twin,
+    names,
+    pages,
+    read,
+    read_all,
+    read_drafts,
+)
 
 
 PATH = Path("docs/chapters/02-apple.md")
@@ -213,3 +221,71 @@ def test_a_chapter_may_own_a_folder_of_modules() -> None:
         "attention_book/apple/skin.py": 1,
         "attention_book/apple/deep/er.py": 1,
     }
+
+
+def write(root: Path, name: str, *titles: str) -> None:
+    """Write a page whose blocks define these files, one name in each."""
+    path = root / "docs" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    blocks = (
+        f'```python title="{t}"\nx{i} = 1\n```\n' for i, t in enumerate(titles)
+    )
+    path.write_text("\n".join(blocks))
+
+
+PIE = "attention_book/pie"
+
+
+def test_the_workshop_may_own_files_in_the_folder_of_an_idea(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "chapters/02-apple.md", "attention_book/apple/core.py")
+    write(
+        tmp_path,
+        "chapters/30-pie.md",
+        "attention_book/apple/peel.py",
+        f"{PIE}.py",
+    )
+    _, pie = read_all(tmp_path)
+    assert list(pie.modules) == ["attention_book/apple/peel.py", f"{PIE}.py"]
+
+
+@pytest.mark.parametrize(
+    ("number", "titles", "says"),
+    [
+        ("29", ["apple/peel.py"], "29-pie.md:1: a chapter owns"),
+        ("30", ["apple.py"], "30-pie.md:1: a chapter owns"),
+        ("30", ["apple/core.py"], "stands on docs/chapters/02-apple.md:1"),
+        ("30", ["pie.py", "pear/a.py"], "30-pie.md:5: attention_book/pear/ is"),
+        ("30", ["cake/a.py"], "the folder of no chapter before the workshop"),
+        ("30", ["nut/a.py"], "02-nut.md:1 defines attention_book/nut.py"),
+        ("30", ["pie.py", "pie/a.py"], "a folder of that name; keep one"),
+    ],
+)  # fmt: skip
+def test_a_file_belongs_to_one_chapter_that_may_own_it(
+    tmp_path: Path, number: str, titles: list[str], says: str
+) -> None:
+    write(tmp_path, "chapters/02-apple.md", "attention_book/apple/core.py")
+    write(tmp_path, "chapters/02-nut.md", "attention_book/nut.py")
+    write(tmp_path, "chapters/31-cake.md", "attention_book/cake/core.py")
+    titles = [f"attention_book/{title}" for title in titles]
+    write(tmp_path, f"chapters/{number}-pie.md", *titles)
+    with pytest.raises(ChapterError) as caught:
+        read_all(tmp_path)
+    assert says in str(caught.value)
+
+
+def test_drafts_are_pages_and_no_chapters(tmp_path: Path) -> None:
+    write(tmp_path, "chapters/02-apple.md", "attention_book/apple.py")
+    write(tmp_path, "drafts/27-myths/02-apple.md")
+    assert [c.path.name for c in read_all(tmp_path)] == ["02-apple.md"]
+    (draft,) = read_drafts(tmp_path)
+    assert draft.path in pages(tmp_path)
+
+    write(tmp_path, "drafts/27-myths/05-apple.md")
+    with pytest.raises(ChapterError, match=r"05-apple.md:1: 02-apple.md has"):
+        read_drafts(tmp_path)
+
+    write(tmp_path, "drafts/27-myths/05-apple.md", "attention_book/apple.py")
+    with pytest.raises(ChapterError, match="a draft owns no file"):
+        read_drafts(tmp_path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from literate.chapter import PACKAGE, ROOT, names, read_all
+from literate.chapter import PACKAGE, ROOT, WORKSHOP, names, read_all
 
 
 MOST_LINES = 350
@@ -20,7 +20,6 @@ FOUNDATIONS = ("checks", "runtime")
 FIRST = ("pooling", "scoring")
 SECOND = ("caches", "padding")
 LAST = ("", "cli")  # the root gathers all but the command line
-WORKSHOP = 30  # the number of its first chapter
 
 
 def unit_of(path: str) -> str:
@@ -139,10 +138,13 @@ def package() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def chapters() -> dict[str, int]:
-    """The number of the chapter that explains each unit."""
+    """The number of the chapter that explains each unit.
+
+    Files in its folder may be explained in the workshop, which comes later.
+    """
     return {
-        unit_of(title.removeprefix(f"{PACKAGE}/")): int(chapter.path.stem[:2])
-        for chapter in read_all()
+        unit_of(title.removeprefix(f"{PACKAGE}/")): chapter.number
+        for chapter in reversed(read_all())
         for title in chapter.modules
     }
 

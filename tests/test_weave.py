@@ -10,7 +10,7 @@ import pytest
 from literate.blocks import heading
 from literate.chapter import Chapter, read_all
 from literate.export import export
-from literate.weave import api_page, weave
+from literate.weave import api_page, owned, weave
 
 
 TEXT = """# 苹果 | Apples {#apple}
@@ -131,12 +131,35 @@ def test_imports_are_folded(chapter: Chapter) -> None:
 
 
 def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
-    page = api_page(chapter, "en")
+    page = api_page(chapter, "en", [chapter])
     assert page.startswith("---\ntitle: 'Apples'\n---\n")
     assert page.count(":::") == 1  # neither a constant nor what is private
     entry = page.index("\n::: attention_book.apple.Core\n")
     assert entry < page.index("\nFrom [Apples](../chapters/02-apple.md#why-x)")
-    assert "# 苹果" in api_page(chapter, "zh")
+    assert "# 苹果" in api_page(chapter, "zh", [chapter])
+
+
+def test_the_api_page_of_a_folder_leads_to_each_files_chapter() -> None:
+    fence = (
+        '```python title="attention_book/apple/{}.py"\ndef {}(): ...\n```\n'
+    )
+    apple = Chapter(
+        Path("docs/chapters/02-apple.md"),
+        "# 苹果 | Apples {#apple}\n\n" + fence.format("core", "core"),
+    )
+    pie = Chapter(
+        Path("docs/chapters/30-pie.md"),
+        "# 派 | Pie {#pie}\n\n" + fence.format("bake", "bake"),
+    )
+    page = api_page(apple, "en", [apple, pie])
+    assert (
+        "## `attention_book.apple.bake` {#attention_book-apple-bake}" in page
+    )
+    bake = page.index("::: attention_book.apple.bake.bake\n")
+    core = page.index("::: attention_book.apple.core.core\n")
+    assert bake < page.index("[Pie](../chapters/30-pie.md#pie)") < core
+    assert "[Apples](../chapters/02-apple.md#apple)" in page[core:]
+    assert owned(pie, [apple, pie]) == {}  # and so no page of its own
 
 
 def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:
