@@ -44,7 +44,8 @@ def digest(chapter: Chapter, root: Path = ROOT) -> str:
 
 def stamp(chapter: Chapter, root: Path = ROOT) -> Path:
     """The file that holds the digest of a chapter that passed."""
-    return root / ".cache/ran" / chapter.path.stem
+    draft = chapter.path.with_suffix("")  # its name may be that of a chapter
+    return root / ".cache/ran" / (draft if chapter.is_draft else chapter.path.stem)
 
 
 def fresh(chapter: Chapter, root: Path = ROOT) -> bool:
@@ -94,7 +95,7 @@ class ChapterFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Each cell, which `-k` finds by the names that it binds and the heading above it."""
-        self.root = self.path.parents[2]
+        self.root = next(folder.parent for folder in self.path.parents if folder.name == "docs")
         try:
             self.chapter = read(self.path.relative_to(self.root), self.root).check()
             for cell in self.chapter.cells:
@@ -111,7 +112,8 @@ class ChapterFile(pytest.File):
         clean_slate(self.root)
         stamp(self.chapter, self.root).unlink(missing_ok=True)
         self.results, self.outputs, self.drawn = {}, {}, set()
-        self.module = types.ModuleType("chapter_" + self.chapter.name.replace("-", "_"))
+        kind = "draft_" if self.chapter.is_draft else "chapter_"
+        self.module = types.ModuleType(kind + self.chapter.name.replace("-", "_"))
         self.module.__file__ = str(self.path)
         sys.modules[self.module.__name__] = self.module
         lines = ["\n"] * (self.chapter.text.count("\n") + 1)
@@ -240,5 +242,5 @@ def pytest_collect_file(
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """A chapter is ours; the code on other pages is run by pytest-markdown-docs."""
     others = yield
-    chapter = re.match(r"\d\d-.*\.md$", file_path.name)
+    chapter = re.match(r"\d\d-.*\.md$", file_path.name) and "docs" in file_path.parts
     return [ChapterFile.from_parent(parent, path=file_path)] if chapter else others

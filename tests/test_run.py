@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from literate.chapter import CHAPTERS, ROOT, read, read_all
+from literate.chapter import (
+    CHAPTERS,
+    DRAFTS,
+    ROOT,
+    read,
+    read_all,
+    read_drafts,
+)
 from literate.run import digest, fresh, stamp
 from tests.book import Book
 
@@ -12,7 +19,13 @@ from tests.book import Book
 OUTPUT = "```python\nprint(1 + 1)\n```\n\n```output\n{}\n```\n"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / CHAPTERS).glob("*.md")))
+@pytest.mark.parametrize(
+    "path",
+    [
+        *sorted((ROOT / CHAPTERS).glob("*.md")),
+        *sorted((ROOT / DRAFTS).glob("**/*.md")),
+    ],
+)
 def test_every_python_fence_is_tested(path) -> None:
     text = path.read_text("utf-8")
     found = re.findall(r"(?m)^\s*(?:```|~~~)+ *(?:python|py)\b", text)
@@ -315,3 +328,40 @@ def test_a_missing_figure_makes_a_chapter_stale(book: Book) -> None:
     assert fresh(chapter, book.root)
     (book.chapter.parent / "figures/apple/core.svg").unlink()
     assert not fresh(chapter, book.root)
+
+
+def test_a_draft_is_tested_and_keeps_out_of_the_chapters_way(
+    book: Book,
+) -> None:
+    """Even one that bears the name of a chapter."""
+    book.write(OUTPUT.format(2))
+    book.run()
+    draft = book.root / "docs/drafts/27-myths/02-apple.md"
+    draft.parent.mkdir(parents=True)
+    draft.write_text(
+        "```python\nimport matplotlib.pyplot as plt\n\n"
+        'plt.figure("core")\nprint(__name__)\n```\n\n'
+        "```output\ndraft_apple\n```\n\n"
+        '![图 | A](figures/apple/core.svg "图 | A")\n'
+    )
+    result = book.run(str(draft), "-n", "0")
+    assert "2 passed" in result.stdout, result.stdout
+    assert (draft.parent / "figures/apple/core.svg").exists()
+    assert not (book.chapter.parent / "figures").exists()
+    (chapter,) = read_all(book.root)
+    (found,) = read_drafts(book.root)
+    assert fresh(chapter, book.root)
+    assert fresh(found, book.root)
+
+    draft.write_text(OUTPUT.format(3))
+    assert "02-apple.md:5: wrong output" in book.run(str(draft)).stdout
+    assert fresh(chapter, book.root)
+
+
+def test_drafts_are_found_with_the_rest(book: Book) -> None:
+    book.write(OUTPUT.format(2))
+    draft = book.root / "docs/drafts/27-myths/03-pear.md"
+    draft.parent.mkdir(parents=True)
+    draft.write_text(OUTPUT.format(3))
+    result = book.run(str(book.root / "docs"), "-n", "0")
+    assert "1 failed, 1 passed" in result.stdout, result.stdout
