@@ -92,8 +92,8 @@ class Chapter:
     def modules(self) -> dict[str, list[Block]]:
         """The files that the chapter defines, each with its blocks in order.
 
-        A chapter of the workshop may also define files in the folders of the chapters before
-        it; `read_all` sees to it that the folder is there and that no other defines the file.
+        A chapter of the workshop may also define the module, or files in the folder, of a chapter
+        before it; `read_all` sees to it that there is such a chapter, and one owner for a file.
         """
         modules: dict[str, list[Block]] = {}
         defined: dict[tuple[str, str], int] = {}
@@ -119,8 +119,8 @@ class Chapter:
         stem = self.module.removesuffix(".py")
         whose, where = rf"{re.escape(stem)}(/\w+)*\.py", f"{self.module} or files in {stem}/"
         if self.number >= WORKSHOP:
-            whose += rf"|{PACKAGE}(/\w+){{2,}}\.py"
-            where += f", one of the workshop also files in {PACKAGE}/OTHER/"
+            whose += rf"|{PACKAGE}(/\w+)+\.py"
+            where += f", one of the workshop also {PACKAGE}/OTHER.py or files in {PACKAGE}/OTHER/"
         if re.fullmatch(whose, title):
             return ""
         return f"a chapter owns {where}, not {title}; move the block or rename the title"
@@ -189,15 +189,17 @@ def _check_owners(chapters: list[Chapter]) -> None:
             if (owner := owners.setdefault(title, place)) != place:
                 fault = f"{title} stands on {owner} already, and a file belongs to one chapter"
                 raise chapter.error(block, f"{fault}; move the blocks together")
-            folder = "/".join(title.split("/")[:2])
+            folder = "/".join(title.split("/")[:2]).removesuffix(".py")
             if title == chapter.module or homes.get(folder) is chapter:
                 continue
             if folder not in homes or homes[folder].number >= WORKSHOP:
-                fault = f"{folder}/ is the folder of no chapter before the workshop"
+                fault = f"{folder} is the name of no chapter before the workshop"
                 raise chapter.error(block, f"{fault}; move the block or rename the title")
-            if f"{folder}.py" in owners:
-                fault = f"{owners[f'{folder}.py']} defines {folder}.py, so there is no such folder"
-                raise chapter.error(block, f"{fault}; make one of it there: {folder}/__init__.py")
+            one, many = f"{folder}.py", f"{folder}/"
+            rivals = (other for other in owners if other.startswith(many if title == one else one))
+            if (rival := next(rivals, title)) != title:
+                fault = f"{owners[rival]} defines {rival}, and only a module or a folder has a name"
+                raise chapter.error(block, f"{fault}; rename the title")
 
 
 def read_drafts(root: Path = ROOT) -> list[Chapter]:

@@ -244,20 +244,23 @@ def test_the_workshop_may_own_files_in_the_folder_of_an_idea(
         tmp_path,
         "chapters/30-pie.md",
         "attention_book/apple/peel.py",
+        "attention_book/nut.py",
         f"{PIE}.py",
     )
-    _, pie = read_all(tmp_path)
-    assert list(pie.modules) == ["attention_book/apple/peel.py", f"{PIE}.py"]
+    write(tmp_path, "chapters/03-nut.md")
+    *_, pie = read_all(tmp_path)
+    titles = ["apple/peel.py", "nut.py", "pie.py"]
+    assert list(pie.modules) == [f"attention_book/{t}" for t in titles]
 
 
 @pytest.mark.parametrize(
     ("number", "titles", "says"),
     [
         ("29", ["apple/peel.py"], "29-pie.md:1: a chapter owns"),
-        ("30", ["apple.py"], "30-pie.md:1: a chapter owns"),
+        ("30", ["apple.py"], "02-apple.md:1 defines attention_book/apple/core.py"),
         ("30", ["apple/core.py"], "stands on docs/chapters/02-apple.md:1"),
-        ("30", ["pie.py", "pear/a.py"], "30-pie.md:5: attention_book/pear/ is"),
-        ("30", ["cake/a.py"], "the folder of no chapter before the workshop"),
+        ("30", ["pie.py", "pear/a.py"], "30-pie.md:5: attention_book/pear is"),
+        ("30", ["cake/a.py"], "the name of no chapter before the workshop"),
         ("30", ["nut/a.py"], "02-nut.md:1 defines attention_book/nut.py"),
         ("30", ["pie.py", "pie/a.py"], "a folder of that name; keep one"),
     ],
