@@ -14,8 +14,9 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from literate import ROOT, labs
+from literate import ROOT, exercises, labs
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
+from literate.exercises import Exercise
 
 
 CHAPTERS = Path("docs/chapters")
@@ -97,6 +98,11 @@ class Chapter:
                 raise self.error(modules[self.module][0], fault)
         return modules
 
+    @cached_property
+    def exercises(self) -> list[Exercise]:
+        """The exercises that a reader can check."""
+        return exercises.find(self.path, self.parts)
+
     def above(self, block: Block) -> str:
         """The id of the heading above a block."""
         before = self.blocks[: self.blocks.index(block)]
@@ -104,7 +110,7 @@ class Chapter:
 
     def check(self) -> "Chapter":
         """Raise ChapterError for the first thing that is wrong."""
-        _ = self.parts, self.cells, self.modules
+        _ = self.parts, self.cells, self.modules, self.exercises
         anchors = {"": "empty"}
         for block in self.blocks:
             if block.kind == "heading":
