@@ -14,7 +14,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(dollarmath_plugin)
 ADMONITIONS = "note tip warning danger details"
-PYTHON = re.compile(r'python( title="[^"]+")?')
+PYTHON = re.compile(r'python( title="[^"]+"| (exercise|check|answer)="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
 HAN = re.compile(r"[㐀-鿿豈-﫿]")
@@ -51,6 +51,17 @@ class Block:
         """The `title="…"` of a code block, or nothing."""
         found = re.search(r'title="([^"]*)"', self.info)
         return found[1] if found else ""
+
+    @property
+    def role(self) -> str:
+        """`exercise`, `check` or `answer` where a code block is a part of an exercise."""
+        found = PYTHON.fullmatch(self.info)
+        return (found[2] or "") if found else ""
+
+    @property
+    def id(self) -> str:
+        """The exercise that a code block is a part of."""
+        return self.info.partition('"')[2].rstrip('"') if self.role else ""
 
     @property
     def language(self) -> str:

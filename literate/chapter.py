@@ -14,8 +14,9 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from literate import ROOT, labs
+from literate import ROOT, exercises, labs
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
+from literate.exercises import Exercise
 
 
 CHAPTERS = Path("docs/chapters")
@@ -125,6 +126,11 @@ class Chapter:
             return ""
         return f"a chapter owns {where}, not {title}; move the block or rename the title"
 
+    @cached_property
+    def exercises(self) -> list[Exercise]:
+        """The exercises that a reader can check."""
+        return exercises.find(self.path, self.parts)
+
     def above(self, block: Block) -> str:
         """The id of the heading above a block."""
         before = self.blocks[: self.blocks.index(block)]
@@ -132,7 +138,7 @@ class Chapter:
 
     def check(self) -> "Chapter":
         """Raise ChapterError for the first thing that is wrong."""
-        _ = self.parts, self.cells, self.modules
+        _ = self.parts, self.cells, self.modules, self.exercises
         anchors = {"": "empty"}
         for block in self.blocks:
             if block.kind == "heading":

@@ -101,6 +101,7 @@ def _faults(text: str, words: dict[str, str]) -> Iterator[str]:
     bare = re.sub(r"(`+)[^`]*\1", "`c`", text)
     bare = re.sub(r"\$[^$]+\$", "$f$", bare)
     bare = re.sub(r"\]\([^)]*\)", "]", bare)
+    bare = re.sub(r"(?<=[。？！]\*\*) ", "", bare)  # Markdown wants it after a bold run-in head
     unmarked = re.sub(r"\*\*|(?<!\w)\*(?=\S)|\[|\]", "", bare)
     for pattern, rule in RULES.items():
         # A formula's two dollars look alike: judge each side on its own.

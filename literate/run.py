@@ -3,7 +3,8 @@
 Each chapter is one module, each block runs once, in order. A block with a title
 is not run but imported from the package, so that its classes are the package's
 own. What a cell prints is compared with the `output` block after it, and what it
-draws is saved.
+draws is saved. An exercise sees nothing of all this: its answer must pass its check and its
+stub must not, in a module of their own.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ import pytest
 from literate import ROOT
 from literate.blocks import Block, ChapterError, fenced
 from literate.chapter import PACKAGE, Cell, Chapter, dotted, names, read
+from literate.exercises import Exercise
 from literate.tangle import tangle, write
 
 
@@ -79,8 +81,41 @@ def clean_slate(root: Path) -> None:
         sys.modules["matplotlib"].rc_file_defaults()
 
 
+@contextlib.contextmanager
+def as_at_a_reader(printed: io.StringIO) -> Iterator[None]:
+    """Keep what is printed, and check no shapes."""
+    unchecked = patch.object(jaxtyping.config, "jaxtyping_disable", True)
+    with contextlib.redirect_stdout(printed), unchecked:
+        yield
+
+
+@contextlib.contextmanager
+def own_random_numbers() -> Iterator[None]:
+    """Leave the random generators as they were."""
+    torch: Any = sys.modules.get("torch")
+    before = random.getstate(), torch and torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        if torch:
+            torch.set_rng_state(before[1])
+
+
 class DiffersError(ChapterError):
     """A block is not what the chapter says; those after it can go on all the same."""
+
+
+def solve(exercise: Exercise, code: Block, path: Path) -> None:
+    """Run a stub or an answer in a new module, then the check with the names wanted of it alone."""
+    spaces: list[dict[str, Any]] = []
+    for block in (code, exercise.check):
+        module = types.ModuleType(f"{block.role}_{exercise.id}".replace("-", "_"))
+        module.__dict__.update({name: spaces[0][name] for name in exercise.wanted if spaces})
+        sys.modules[module.__name__] = module
+        source = "\n" * block.line + block.body
+        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+        spaces.append(module.__dict__)
 
 
 class ChapterFile(pytest.File):
@@ -102,7 +137,8 @@ class ChapterFile(pytest.File):
                 item = CellItem.from_parent(self, name=f"line:{cell.code.line}")
                 item.cell = cell
                 bound = names(cell.code.body, self.chapter.path, cell.code.line, imports=False)
-                item.extra_keyword_matches.update([self.chapter.above(cell.code), *bound])
+                about = [self.chapter.above(cell.code), cell.code.id, *bound]
+                item.extra_keyword_matches.update(filter(None, about))
                 yield item
         except ChapterError as error:
             raise self.CollectError(str(error)) from None
@@ -124,12 +160,13 @@ class ChapterFile(pytest.File):
         linecache.cache[str(self.path)] = (len(lines), None, lines, str(self.path))
 
     def run_to(self, asked: Cell) -> None:
-        """Run a cell, and before it all that did not run yet."""
-        for cell in self.chapter.cells[: self.chapter.cells.index(asked) + 1]:
+        """Run a cell, and before it all that did not run yet; an exercise needs no others."""
+        cells = self.chapter.cells[: self.chapter.cells.index(asked) + 1]
+        for cell in [asked] if asked.code.role else [c for c in cells if not c.code.role]:
             if cell not in self.results:
                 self.results[cell] = None
                 try:
-                    self.take(cell.code) if cell.code.title else self.execute(cell)
+                    self.run(cell)
                 except BaseException as error:  # SystemExit and a skip are no pass either
                     self.results[cell] = error
             result = self.results[cell]
@@ -138,14 +175,37 @@ class ChapterFile(pytest.File):
             if result and not isinstance(result, DiffersError):
                 fault = f"this block failed, so the one on line {asked.code.line} did not run"
                 raise self.chapter.error(cell.code, fault)
-        if asked is not self.chapter.cells[-1]:
-            return
-        for path, block in self.chapter.figures.items():
+        last = next((c for c in reversed(self.chapter.cells) if not c.code.role), None)
+        for path, block in self.chapter.figures.items() if asked is last else ():
             if path not in self.drawn:
                 fault = f'no block drew {path}; draw it with plt.figure("{Path(path).stem}")'
                 raise self.chapter.error(block, fault)
-        if not self.outputs and not any(self.results.values()):
+        done = len(self.results) == len(self.chapter.cells)
+        if done and not self.outputs and not any(self.results.values()):
             write(stamp(self.chapter, self.root), digest(self.chapter, self.root))
+
+    def run(self, cell: Cell) -> None:
+        """Run a cell as what it is."""
+        if cell.code.title:
+            self.take(cell.code)
+        elif cell.code.role:
+            self.try_exercise(cell.code)
+        else:
+            self.execute(cell)
+
+    def try_exercise(self, block: Block) -> None:
+        """Run an answer, which must pass the check, or a stub, which must not."""
+        exercise = next(e for e in self.chapter.exercises if e.id == block.id)
+        if block.role == "check":
+            return  # it runs with both
+        with as_at_a_reader(io.StringIO()), own_random_numbers():
+            if block.role == "answer":
+                solve(exercise, block, self.path)
+                return
+            with contextlib.suppress(NotImplementedError, AssertionError):
+                solve(exercise, block, self.path)
+                fault = "its check passes though nothing is written yet; make the check stricter"
+                raise self.chapter.error(block, fault)
 
     def take(self, block: Block) -> None:
         """Bring what a titled block binds from the package into the chapter."""
@@ -165,8 +225,7 @@ class ChapterFile(pytest.File):
         source = "\n" * cell.code.line + cell.code.body
         code = compile(source, str(self.path), "exec", dont_inherit=True)
         printed = io.StringIO()
-        unchecked = patch.object(jaxtyping.config, "jaxtyping_disable", True)
-        with contextlib.redirect_stdout(printed), unchecked:
+        with as_at_a_reader(printed):
             exec(code, self.module.__dict__)
         self.save_figures(cell)
         got = printed.getvalue()

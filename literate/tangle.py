@@ -6,11 +6,13 @@
     python -m literate.tangle --force     overwrite edits made in the .py files
 
 The first line of a tangled module holds a digest of the rest. It tells an edited
-module from one that is merely older than its chapter.
+module from one that is merely older than its chapter. The exercises go into one
+file, attention_book/exercises.json, which is made of the chapters and never edited.
 """
 
 import argparse
 import hashlib
+import json
 import re
 import sys
 from dataclasses import replace
@@ -19,10 +21,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 from literate import ROOT
-from literate.blocks import ChapterError
+from literate.blocks import ChapterError, heading
 from literate.chapter import PACKAGE, Chapter, names, read_all, read_text
 
 
+EXERCISES = f"{PACKAGE}/exercises.json"
 GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
 
 
@@ -95,6 +98,26 @@ def stitch(chapter: Chapter, name: str, text: str) -> str:
     return result.text
 
 
+def exercises(chapters: list[Chapter]) -> str:
+    """All exercises with what `attention-book exercise` and `check` need: all but the answers."""
+    found = {}
+    for chapter in chapters:
+        for exercise in chapter.exercises:
+            first = next(block for block in chapter.blocks if block.kind == "heading")
+            found[exercise.id] = {
+                "chapter": {"file": chapter.path.name, **_pair(heading(first)[:2])},
+                "title": _pair(exercise.title),
+                "task": _pair(exercise.task),
+                "stub": exercise.stub.body.splitlines(),
+                "check": exercise.check.body.splitlines(),
+            }
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def _pair(texts: tuple[str, str]) -> dict[str, str]:
+    return dict(zip(("zh", "en"), texts, strict=True))
+
+
 def plan(
     chapters: list[Chapter], root: Path, stitching: bool = False, force: bool = False
 ) -> tuple[dict[str, tuple[str, str]], list[str]]:
@@ -117,6 +140,9 @@ def plan(
                 )
             if have != want:
                 changes[name] = have, want
+    have = read_text(Path(EXERCISES), root) if (root / EXERCISES).exists() else ""
+    if have != (want := exercises(chapters)) and (have or any(c.exercises for c in chapters)):
+        changes[EXERCISES] = have, want
     return changes, problems
 
 
@@ -125,7 +151,7 @@ def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
     changes, found = plan(chapters, root)
     made = {name for chapter in chapters for name in chapter.modules}
     for name, (have, want) in changes.items():
-        if not edited(have, want):
+        if name == EXERCISES or not edited(have, want):
             fault = f"{_unlike(have, want)}, and is older" if have else "1: is not there yet"
             found.append(f"{name}:{fault}; run: nox -s tangle")
     for path in sorted((root / PACKAGE).glob("**/*.py")):
