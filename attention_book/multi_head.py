@@ -1,4 +1,4 @@
-# Made from docs/chapters/05-multi-head.md (3374580958f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/31-caches.md (3374580958f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn

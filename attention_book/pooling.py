@@ -1,4 +1,4 @@
-# Made from docs/chapters/01-pooling.md (58046d50aa29). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (58046d50aa29). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn

@@ -163,12 +163,8 @@ def _check_stub(path: Path, stub: Block) -> list[str]:
     """The names that the stub defines, if it is one."""
     tree = _parse(path, stub)
     tops = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    raised = [ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.Raise)]
     if not tops or not all(map(ast.get_docstring, tops)):
         fault = "a stub defines a function or a class with a docstring; write one"
-        raise ChapterError(path, stub.line, fault)
-    if not any(text.startswith("raise NotImplementedError") for text in raised):
-        fault = "a stub raises NotImplementedError where the reader shall write; add it"
         raise ChapterError(path, stub.line, fault)
     return defined(tree)
 
