@@ -5,6 +5,8 @@ run of Chinese blocks and then the same run in English; code, formulas, figures
 and output stand once and belong to both.
 """
 
+import contextlib
+import io
 import re
 import symtable
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from literate import ROOT, exercises, labs
 from literate.blocks import FIGURE, Block, ChapterError, heading, split
@@ -240,6 +242,19 @@ def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[s
         raise ChapterError(path, line + (error.lineno or 1), error.msg) from None
     symbols = table.get_symbols()
     return [s.get_name() for s in symbols if (imports if s.is_imported() else s.is_assigned())]
+
+
+def defined_in(path: str, *wanted: str, root: Path = ROOT) -> dict[str, Any]:
+    """What the cells of a chapter define that bind these names, for tests and experiments."""
+    chapter = read(Path(path), root)
+    namespace: dict[str, Any] = {}
+    for cell in chapter.cells:
+        code = cell.code
+        bound = names(code.body, chapter.path, code.line)
+        if not code.title and not code.role and set(wanted) & set(bound):
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile("\n" * code.line + code.body, path, "exec"), namespace)
+    return namespace
 
 
 def _pair(path: Path, blocks: list[Block]) -> Iterator[Block | Twin]:

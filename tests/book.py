@@ -1,11 +1,10 @@
-"""Books for tests: a small one in a folder of its own, and cells of the real one."""
+"""A small book in a folder of its own, for the tests of the toolchain."""
 
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-from literate.chapter import ROOT, read
+from literate.chapter import ROOT
 from literate.tangle import main as tangle
 
 
@@ -44,12 +43,3 @@ class Book:
             text=True,
             check=False,
         )
-
-
-def plain_class(path: str, name: str) -> Any:
-    """A class as a chapter's cell defines it, beside the package's own."""
-    cells = read(Path(path)).cells
-    (cell,) = (c for c in cells if f"class {name}(" in c.code.body)
-    namespace: dict[str, Any] = {}
-    exec(cell.code.body, namespace)
-    return namespace[name]

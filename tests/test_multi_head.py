@@ -13,7 +13,7 @@ from attention_book import (
     scaled_dot_product_attention,
 )
 from attention_book.multi_head import join_heads, split_heads
-from tests.book import plain_class
+from literate.chapter import defined_in
 from tests.torch_state import attention_state
 
 
@@ -46,19 +46,27 @@ def pytorch_layer(ours: MultiHeadAttention) -> nn.MultiheadAttention:
 
 
 def test_it_equals_the_plain_class_of_its_chapter() -> None:
-    path = "docs/chapters/05-multi-head.md"
-    plain = plain_class(path, "MultiHeadAttention")(D, HEADS)
+    chapter = defined_in(
+        "docs/chapters/05-multi-head.md", "MultiHeadAttention"
+    )
+    plain = chapter["MultiHeadAttention"](D, HEADS)
     ours = make_layer()
     state = {
         name.replace("kv_proj", both): part
         for name, tensor in ours.state_dict().items()
-        for both, part in zip(("k_proj", "v_proj"), tensor.chunk(2), strict=True)
+        for both, part in zip(
+            ("k_proj", "v_proj"), tensor.chunk(2), strict=True
+        )
         if "kv_proj" in name
     }
     rest = {k: v for k, v in ours.state_dict().items() if "kv_proj" not in k}
     plain.load_state_dict(state | rest)
     x, memory = make_inputs()
-    for arguments in ((x,), (x, memory), (x, memory, causal_mask(QUERIES, KEYS))):
+    for arguments in (
+        (x,),
+        (x, memory),
+        (x, memory, causal_mask(QUERIES, KEYS)),
+    ):
         torch.testing.assert_close(ours(*arguments), plain(*arguments))
 
 
