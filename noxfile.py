@@ -102,6 +102,12 @@ def labs(session: nox.Session) -> None:
 
 
 @nox.session
+def experiments(session: nox.Session) -> None:
+    """Run the experiments, or those named (`-- 04`), and record what comes out."""
+    book(session, "-m", "experiments", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, prose, and that chapters and package agree."""
     book(session, "-m", "ruff", "check", ".")

@@ -17,6 +17,7 @@ ADMONITIONS = "note tip warning danger details"
 PYTHON = re.compile(r'python( title="[^"]+"| (exercise|check|answer)="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
+RECORD = re.compile(r"record (\d\d-[\w-]+)/([\w-]+)")
 HAN = re.compile(r"[㐀-鿿豈-﫿]")
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
 # What says nothing about the language of a block: code, formulas, targets, tags.
@@ -148,6 +149,8 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
             return f"this fence has no end; close it with {token.markup} at the left margin"
         if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
             return f'`{block.info}` would not be tested; write `python` or `python title="…"`'
+        if block.info.startswith("record") and not RECORD.fullmatch(block.info):
+            return f"`{block.info}` names no table; write `record NN-name/table`"
         return ""
     if text.startswith(("!!! ", "??? ", "???+ ", "=== ")):
         return f"what stands under this is never tested; {FLUSH}"
@@ -189,6 +192,9 @@ def short_strings(block: Block) -> Iterator[tuple[str, str]]:
         yield "a figure's alternative text", found[1]
         if found[3] or found[2].startswith("figures/"):  # those of the labs have none
             yield "a figure's caption", found[3] or ""
+    elif RECORD.fullmatch(block.info):
+        for cell in re.split(r" {2,}|\n", block.body):
+            yield from [("a cell", cell)] if "|" in cell else ()
 
 
 def _by_language(block: Block) -> Iterator[Block]:

@@ -6,8 +6,9 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from literate.blocks import Block, heading, pick
+from literate.blocks import RECORD, Block, heading, pick
 from literate.chapter import Chapter, Twin
+from literate.records import caption, load, markdown
 
 
 # A link; or code or a formula, which stand as they are.
@@ -62,6 +63,11 @@ def _prose(part: Block | Twin, edition: str) -> str:
         text = f"{part.text.partition(' ')[0]} {heading(part)[edition == 'en']}"
     elif part.kind == "open":
         text = f"**{pick(part.text.partition(' | ')[2], edition)}**"
+    elif found := RECORD.fullmatch(part.info):
+        record = load(found[1])
+        table = record["tables"][found[2]]
+        shown = markdown(table, lambda cell: pick(cell, edition))
+        text = f"{shown}\n\n*{pick(caption(record, table), edition)}*"
     elif part.kind in ("fence", "math", "html", "hr"):
         return "" if part.info == "output" else part.text
     else:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import autocorrect_py
 
-from literate import ROOT
+from literate import ROOT, records
 from literate.blocks import HAN, Block, ChapterError, short_strings
-from literate.chapter import PACKAGE, Chapter, Twin, pages, read
+from literate.chapter import PACKAGE, Chapter, Twin, pages, read, read_drafts
 
 
 GLOSSARY = Path("docs/glossary.md")
@@ -115,8 +115,9 @@ def _faults(text: str, words: dict[str, str]) -> Iterator[str]:
 
 
 def retired_in_files(root: Path = ROOT) -> Iterator[str]:
-    """Each retired name in tests and benchmarks, or defined in the package."""
-    for path in sorted([*(root / "tests").glob("**/*.py"), *(root / "benchmarks").glob("**/*.py")]):
+    """Each retired name in tests, benchmarks, experiments, or defined in the package."""
+    folders = ("tests", "benchmarks", "experiments")
+    for path in sorted(path for folder in folders for path in (root / folder).glob("**/*.py")):
         name = path.relative_to(root).as_posix()
         for line, text in enumerate(path.read_text("utf-8").split("\n"), 1):
             yield from _identifiers(f"{name}:{line}", text) if name != ITS_TEST else ()
@@ -147,9 +148,15 @@ def check(root: Path = ROOT) -> list[str]:
     for path in pages(root):
         try:
             words = {} if path == GLOSSARY else forbidden(root)
-            found += problems(read(path, root), words)
+            page = read(path, root)
+            found += problems(page, words)
+            records.check(page, root)
         except ChapterError as error:
             found.append(str(error))
+    try:
+        read_drafts(root)
+    except ChapterError as error:
+        found.append(str(error))
     return found or [*retired_in_files(root)]
 
 

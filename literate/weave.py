@@ -10,13 +10,15 @@ import re
 import shutil
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
 from literate import ROOT, labs
-from literate.blocks import FIGURE, Block, fenced, heading, pick
+from literate.blocks import FIGURE, RECORD, Block, fenced, heading, pick
 from literate.chapter import CHAPTERS, DRAFTS, Chapter, Twin, dotted, names, pages, read, read_all
 from literate.export import export
+from literate.records import caption, check, load, markdown
 from literate.tangle import write
 
 
@@ -51,6 +53,7 @@ def write_trees() -> None:
 
 def _write_page(page: Chapter, edition: str, tree: Path) -> None:
     """Write a page with its figures and its notebook."""
+    check(page)
     place = tree / page.path.relative_to("docs").with_suffix(".md")
     given = next((b.text for b in page.blocks if b.kind == "front_matter"), "---\n---")
     front = given.split("\n")[1:-1]
@@ -161,6 +164,8 @@ def _shared(block: Block, edition: str) -> str:
         return fenced(" {.text .output .no-copy}", block.body)
     if block.info == "glossary":
         return _glossary(block, edition)
+    if found := RECORD.fullmatch(block.info):
+        return _record(load(found[1]), found[2], edition)
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
     return block.text
@@ -181,6 +186,17 @@ def _figure(block: Block, edition: str) -> str:
     below = f'<figcaption markdown="span">{_short(caption, edition)}</figcaption>\n'
     image = f"![{pick(alternative, edition)}]({path})\n{below if caption else ''}"
     return f'<figure markdown="span">\n{image}</figure>'
+
+
+def _record(record: dict[str, Any], title: str, edition: str) -> str:
+    """A table of an experiment, and below it what it rests on."""
+    table = record["tables"][title]
+    below = _short(caption(record, table), edition)
+    return (
+        '<figure class="record" markdown="block">\n\n'
+        + markdown(table, lambda cell: _short(cell, edition))
+        + f'\n\n<figcaption markdown="span">{below}</figcaption>\n</figure>'
+    )
 
 
 def _glossary(block: Block, edition: str) -> str:

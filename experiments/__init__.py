@@ -1,0 +1,1 @@
+"""Experiments that take minutes, and the records that they leave."""
