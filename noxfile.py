@@ -166,7 +166,10 @@ def gpu(session: nox.Session) -> None:
 
 
 # What tests the toolchain, and needs all that builds the book.
-TOOLCHAIN = ("build", "chapter", "labs", "package", "prose", "run", "tangle")
+TOOLCHAIN = (
+    *("build", "chapter", "experiments", "labs", "package", "prose"),
+    *("run", "tangle"),
+)
 
 
 @nox.session(venv_backend="virtualenv", reuse_venv=True)

@@ -138,14 +138,13 @@ def package() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def chapters() -> dict[str, int]:
-    """The number of the chapter that explains each unit.
+    """The number of the chapter that bears each unit's name.
 
-    Files in its folder may be explained in the workshop, which comes later.
+    The workshop may explain files of it, or the module itself, later.
     """
     return {
-        unit_of(title.removeprefix(f"{PACKAGE}/")): chapter.number
-        for chapter in reversed(read_all())
-        for title in chapter.modules
+        unit_of(chapter.module.removeprefix(f"{PACKAGE}/")): chapter.number
+        for chapter in read_all()
     }
 
 
