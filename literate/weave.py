@@ -14,9 +14,10 @@ from pathlib import Path
 import nbformat
 
 from literate import ROOT, labs
-from literate.blocks import FIGURE, Block, fenced, heading, pick
+from literate.blocks import DIAGRAM, FIGURE, Block, fenced, heading, pick
 from literate.chapter import CHAPTERS, Chapter, Twin, dotted, names, pages, read, read_all
-from literate.export import export
+from literate.drawing import draw
+from literate.export import export, localize
 from literate.tangle import write
 
 
@@ -61,7 +62,8 @@ def _write_page(page: Chapter, edition: str, tree: Path) -> None:
         write(tree / notebook, export(page, edition))
     write(place, "\n".join(["---", *front, "---", "", weave(page, edition)]))
     for figure in page.figures:
-        write(place.parent / figure, (ROOT / page.path.parent / figure).read_text("utf-8"))
+        drawn = (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg")
+        write(place.parent / figure, drawn.read_text("utf-8"))
     if page.path.parent == labs.LABS:
         for cell in nbformat.reads(page.text, as_version=4).cells:
             for figure, svg in labs.figures(page.path, cell).items():
@@ -95,7 +97,7 @@ def api_page(chapter: Chapter, edition: str) -> str:
 def weave(chapter: Chapter, edition: str) -> str:
     """The chapter as Material for MkDocs reads it, for edition `zh` or `en`."""
     parts = [
-        _twins(part, edition) if isinstance(part, Twin) else _shared(part, edition)
+        _twins(part, edition) if isinstance(part, Twin) else _shared(chapter, part, edition)
         for part in chapter.parts
     ]
     return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in parts if part) + "\n")
@@ -124,7 +126,7 @@ def _short(text: str, edition: str) -> str:
     return ours if ours == theirs else f'{ours}<small lang="{other}" {HIDDEN}>{theirs}</small>'
 
 
-def _shared(block: Block, edition: str) -> str:
+def _shared(page: Chapter, block: Block, edition: str) -> str:
     """A block that both languages share, as Material for MkDocs reads it."""
     if block.kind == "heading":
         zh, en, id_ = heading(block)
@@ -137,13 +139,16 @@ def _shared(block: Block, edition: str) -> str:
     if block.kind == "front_matter":
         return ""  # it stands at the head of the page
     if block.kind == "figure":
-        return _figure(block, edition)
+        return _figure(page, block, edition)
     if block.info == "output":
         return fenced(" {.text .output .no-copy}", block.body)
     if block.info == "glossary":
         return _glossary(block, edition)
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
+    if block.info.startswith("python"):
+        ours = localize(block.body, edition)
+        return block.text if ours == block.body else fenced(block.info, ours)
     return block.text
 
 
@@ -157,11 +162,18 @@ def _module_block(block: Block, edition: str) -> str:
     return block.text + (f'\n\n<p class="api" markdown="span">API {links}</p>' if links else "")
 
 
-def _figure(block: Block, edition: str) -> str:
+def _figure(page: Chapter, block: Block, edition: str) -> str:
     alternative, path, caption = FIGURE.findall(block.text)[0]
+    alternative = pick(alternative, edition)
     below = f'<figcaption markdown="span">{_short(caption, edition)}</figcaption>\n'
-    image = f"![{pick(alternative, edition)}]({path})\n{below if caption else ''}"
-    return f'<figure markdown="span">\n{image}</figure>'
+    below = below if caption else ""
+    if diagram := DIAGRAM.fullmatch(path):
+        try:
+            drawn = draw(diagram[1], edition, alternative)
+        except FileNotFoundError as error:
+            raise page.error(block, f"there is no {error.filename}; draw it there") from None
+        return f'<figure markdown="block">\n<div>{drawn}</div>\n{below}</figure>'
+    return f'<figure markdown="span">\n![{alternative}]({path})\n{below}</figure>'
 
 
 def _glossary(block: Block, edition: str) -> str:
