@@ -12,12 +12,14 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 
+LANGUAGES = ("zh", "en")
 PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(dollarmath_plugin)
 ADMONITIONS = "note tip warning danger details"
 PYTHON = re.compile(r'python( title="[^"]+"| (exercise|check|answer)="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
 RECORD = re.compile(r"record (\d\d-[\w-]+)/([\w-]+)")
+DIAGRAM = re.compile(r"(?:\.\./)?diagrams/([a-z0-9-]+)\.svg")
 HAN = re.compile(r"[㐀-鿿豈-﫿]")
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
 # What says nothing about the language of a block: code, formulas, targets, tags.
@@ -87,6 +89,18 @@ def pick(text: str, edition: str) -> str:
     """One side of `中文 | English`; a text without a bar stays as it is."""
     zh, bar, en = text.partition(" | ")
     return (zh if edition == "zh" else en).strip() if bar else text
+
+
+def split_label(text: str, edition: str) -> str:
+    """One side of a plot's `中文 | English`: a bar with Chinese before it and none after it.
+
+    Any other bar, such as that of `P(y | x)`, parts nothing.
+    """
+    for bar in re.finditer(r" \| ", text):
+        zh, en = text[: bar.start()], text[bar.end() :]
+        if HAN.search(zh) and not HAN.search(en):
+            return zh if edition == "zh" else en
+    return text
 
 
 def heading(block: Block) -> tuple[str, str, str]:
@@ -190,7 +204,8 @@ def short_strings(block: Block) -> Iterator[tuple[str, str]]:
         yield "the title of a /// block", block.text.partition(" | ")[2]
     elif found := FIGURE.fullmatch(block.text):
         yield "a figure's alternative text", found[1]
-        if found[3] or found[2].startswith("figures/"):  # those of the labs have none
+        ours = found[2].startswith("figures/") or DIAGRAM.fullmatch(found[2])
+        if found[3] or ours:  # those of the labs have none
             yield "a figure's caption", found[3] or ""
     elif RECORD.fullmatch(block.info):
         for cell in re.split(r" {2,}|\n", block.body):

@@ -1,13 +1,17 @@
 """Export a chapter or a lab as a notebook in one language."""
 
+import ast
 import re
+from base64 import b64encode
+from itertools import accumulate
 from typing import Any
 
 import nbformat
 from nbformat import v4
 
-from literate.blocks import RECORD, Block, heading, pick
+from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, heading, pick, split_label
 from literate.chapter import Chapter, Twin
+from literate.drawing import draw
 from literate.records import caption, load, markdown
 
 
@@ -15,6 +19,7 @@ from literate.records import caption, load, markdown
 LINK = re.compile(
     r"\[((?:`[^`]*`|[^]`])*)\](\([^)]*\)|\[[\w.]*\])" + r"|(`+)(?:.|\n)*?\3|\$[^$]+\$"
 )
+LITERAL = re.compile(r"""([A-Za-z]*)("{3}|'{3}|"|')((?:\\.|(?!\2).)*)\2""", re.DOTALL)
 INSTALL = "`pip install attention-book matplotlib`"
 ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
 
@@ -41,7 +46,8 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
     cells = [v4.new_markdown_cell(f"*{pick(ABOUT, edition)}*")]
     for part in chapter.parts:
         if isinstance(part, Block) and part in printed:
-            cells.append(v4.new_code_cell(part.body.strip("\n")))
+            code = part.body if part.title else localize(part.body, edition)
+            cells.append(v4.new_code_cell(code.strip("\n")))
             if output := printed[part]:
                 cells[-1].outputs = [v4.new_output("stream", name="stdout", text=output.body)]
         elif text := _prose(part, edition):
@@ -70,9 +76,60 @@ def _prose(part: Block | Twin, edition: str) -> str:
         text = f"{shown}\n\n*{pick(caption(record, table), edition)}*"
     elif part.kind in ("fence", "math", "html", "hr"):
         return "" if part.info == "output" else part.text
+    elif part.kind == "figure":
+        return _diagram(part.text, edition)
     else:
-        return ""  # a figure is drawn by the cell above it
+        return ""
     return LINK.sub(_relink, text)
+
+
+def _diagram(figure: str, edition: str) -> str:
+    """A diagram, in the text itself; any other figure is drawn by the cell above it.
+
+    As an attachment it would not be shown: JupyterLab takes none that is SVG.
+    """
+    alternative, path, caption = FIGURE.findall(figure)[0]
+    if not (diagram := DIAGRAM.fullmatch(path)):
+        return ""
+    alternative = pick(alternative, edition)
+    drawn = b64encode(draw(diagram[1], edition, alternative, alone=True).encode()).decode()
+    image = f"![{alternative}](data:image/svg+xml;base64,{drawn})"
+    return f"{image}\n\n*{LINK.sub(_relink, pick(caption, edition))}*"
+
+
+def localize(code: str, edition: str) -> str:
+    """Python with the edition's side of every `"中文 | English"` in it."""
+    lines = [line.encode() for line in code.splitlines(keepends=True)]
+    starts = [0, *accumulate(map(len, lines))]
+    source = code.encode()
+    inner: set[ast.AST] = set()
+    places = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.JoinedStr):
+            inner.update(each for each in ast.walk(node) if each is not node)
+        text = isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", 0), str)
+        if text and isinstance(node, ast.Constant | ast.JoinedStr) and node not in inner:
+            start = starts[node.lineno - 1] + node.col_offset
+            end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+            places.append((start, end))
+    for start, end in sorted(places, reverse=True):
+        literal = source[start:end].decode()
+        source = source[:start] + _one_side(literal, edition).encode() + source[end:]
+    return source.decode()
+
+
+def _one_side(literal: str, edition: str) -> str:
+    """One side of a string literal; of one in several pieces, as one piece."""
+    pieces = LITERAL.findall(literal)
+    if len(pieces) == 1:
+        prefix, quote, text = pieces[0]
+        return f"{prefix}{quote}{split_label(text, edition)}{quote}"
+    text = "".join(text for _, _, text in pieces)
+    if split_label(text, edition) == text:
+        return literal
+    prefix = max((prefix for prefix, _, _ in pieces), key=len)
+    quote = pieces[0][1]
+    return f"{prefix}{quote}{split_label(text, edition)}{quote}"
 
 
 def _relink(found: re.Match[str]) -> str:

@@ -27,13 +27,16 @@ import jaxtyping
 import pytest
 
 from literate import ROOT
-from literate.blocks import Block, ChapterError, fenced
+from literate.blocks import LANGUAGES, Block, ChapterError, fenced, split_label
 from literate.chapter import PACKAGE, Cell, Chapter, dotted, names, read
 from literate.exercises import Exercise
 from literate.tangle import tangle, write
 
 
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
+
+
+WIDE = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
 def digest(chapter: Chapter, root: Path = ROOT) -> str:
@@ -54,7 +57,8 @@ def fresh(chapter: Chapter, root: Path = ROOT) -> bool:
     """Whether the chapter passed as it stands, with its figures in place."""
     passed = stamp(chapter, root)
     figures = [root / chapter.path.parent / path for path in chapter.figures]
-    there = all(path.exists() for path in [passed, *figures])
+    saved = [path.with_suffix(f".{edition}.svg") for path in figures for edition in LANGUAGES]
+    there = all(path.exists() for path in [passed, *saved])
     return not chapter.cells or (there and passed.read_text("utf-8") == digest(chapter, root))
 
 
@@ -63,6 +67,32 @@ def same(want: str, got: str) -> bool:
     rules = doctest.NORMALIZE_WHITESPACE | doctest.DONT_ACCEPT_TRUE_FOR_1
     rules |= 0 if "..." in got else doctest.ELLIPSIS
     return doctest.OutputChecker().check_output(want, got, rules)
+
+
+def figure_svg(figure: Any, edition: str) -> str:
+    """A figure of matplotlib as SVG, with the edition's side of every `中文 | English` in it.
+
+    Text stays text, and the reader's browser has Chinese glyphs. Here matplotlib need not have
+    any: it takes a Chinese character to be as wide as it will be, one em, about that of a W.
+    """
+    from matplotlib.text import Text
+    from matplotlib.textpath import TextToPath
+
+    text_of, measure = Text.get_text, TextToPath.get_text_width_height_descent
+
+    def one_side(self: Any) -> str:
+        return split_label(text_of(self), edition)
+
+    def measure_wide(self: Any, s: str, *args: Any, **options: Any) -> Any:
+        return measure(self, WIDE.sub("W", s), *args, **options)
+
+    drawn = io.StringIO()
+    with (
+        patch.object(Text, "get_text", one_side),
+        patch.object(TextToPath, "get_text_width_height_descent", measure_wide),
+    ):
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
 
 
 def clean_slate(root: Path) -> None:
@@ -249,9 +279,9 @@ class ChapterFile(pytest.File):
                 pyplot.close("all")
                 fault = "is drawn and never shown; name it with plt.figure, and add"
                 raise self.chapter.error(cell.code, f'{path} {fault} ![…]({path} "…")')
-            drawn = io.StringIO()
-            figure.savefig(drawn, metadata={"Date": None})
-            write(self.root / self.chapter.path.parent / path, drawn.getvalue())
+            for edition in LANGUAGES:
+                saved = (self.path.parent / path).with_suffix(f".{edition}.svg")
+                write(saved, figure_svg(figure, edition))
             self.drawn.add(path)
             pyplot.close(figure)
 

@@ -15,9 +15,10 @@ from typing import Any
 import nbformat
 
 from literate import ROOT, labs
-from literate.blocks import FIGURE, RECORD, Block, fenced, heading, pick
+from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, pick
 from literate.chapter import CHAPTERS, DRAFTS, Chapter, Twin, dotted, names, pages, read, read_all
-from literate.export import export
+from literate.drawing import draw
+from literate.export import export, localize
 from literate.records import caption, check, load, markdown
 from literate.tangle import write
 
@@ -65,7 +66,8 @@ def _write_page(page: Chapter, edition: str, tree: Path) -> None:
         write(tree / notebook, export(page, edition))
     write(place, "\n".join(["---", *front, "---", "", weave(page, edition)]))
     for figure in page.figures:
-        write(place.parent / figure, (ROOT / page.path.parent / figure).read_text("utf-8"))
+        drawn = (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg")
+        write(place.parent / figure, drawn.read_text("utf-8"))
     if page.path.parent == labs.LABS:
         for cell in nbformat.reads(page.text, as_version=4).cells:
             for figure, svg in labs.figures(page.path, cell).items():
@@ -117,7 +119,7 @@ def api_page(chapter: Chapter, edition: str, chapters: list[Chapter]) -> str:
 def weave(chapter: Chapter, edition: str) -> str:
     """The chapter as Material for MkDocs reads it, for edition `zh` or `en`."""
     parts = [
-        _twins(part, edition) if isinstance(part, Twin) else _shared(part, edition)
+        _twins(part, edition) if isinstance(part, Twin) else _shared(chapter, part, edition)
         for part in chapter.parts
     ]
     return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in parts if part) + "\n")
@@ -146,7 +148,7 @@ def _short(text: str, edition: str) -> str:
     return ours if ours == theirs else f'{ours}<small lang="{other}" {HIDDEN}>{theirs}</small>'
 
 
-def _shared(block: Block, edition: str) -> str:
+def _shared(page: Chapter, block: Block, edition: str) -> str:
     """A block that both languages share, as Material for MkDocs reads it."""
     if block.kind == "heading":
         zh, en, id_ = heading(block)
@@ -159,7 +161,7 @@ def _shared(block: Block, edition: str) -> str:
     if block.kind == "front_matter":
         return ""  # it stands at the head of the page
     if block.kind == "figure":
-        return _figure(block, edition)
+        return _figure(page, block, edition)
     if block.info == "output":
         return fenced(" {.text .output .no-copy}", block.body)
     if block.info == "glossary":
@@ -168,6 +170,9 @@ def _shared(block: Block, edition: str) -> str:
         return _record(load(found[1]), found[2], edition)
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
+    if block.info.startswith("python"):
+        ours = localize(block.body, edition)
+        return block.text if ours == block.body else fenced(block.info, ours)
     return block.text
 
 
@@ -181,11 +186,18 @@ def _module_block(block: Block, edition: str) -> str:
     return block.text + (f'\n\n<p class="api" markdown="span">API {links}</p>' if links else "")
 
 
-def _figure(block: Block, edition: str) -> str:
+def _figure(page: Chapter, block: Block, edition: str) -> str:
     alternative, path, caption = FIGURE.findall(block.text)[0]
+    alternative = pick(alternative, edition)
     below = f'<figcaption markdown="span">{_short(caption, edition)}</figcaption>\n'
-    image = f"![{pick(alternative, edition)}]({path})\n{below if caption else ''}"
-    return f'<figure markdown="span">\n{image}</figure>'
+    below = below if caption else ""
+    if diagram := DIAGRAM.fullmatch(path):
+        try:
+            drawn = draw(diagram[1], edition, alternative)
+        except FileNotFoundError as error:
+            raise page.error(block, f"there is no {error.filename}; draw it there") from None
+        return f'<figure markdown="block">\n<div>{drawn}</div>\n{below}</figure>'
+    return f'<figure markdown="span">\n![{alternative}]({path})\n{below}</figure>'
 
 
 def _record(record: dict[str, Any], title: str, edition: str) -> str:
