@@ -40,7 +40,7 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
     cells = [v4.new_markdown_cell(f"*{pick(ABOUT, edition)}*")]
     for part in chapter.parts:
         if isinstance(part, Block) and part in printed:
-            cells.append(v4.new_code_cell(part.body.strip("\n")))
+            cells.append(v4.new_code_cell(part.body.strip("\n"), metadata=_metadata(part)))
             if output := printed[part]:
                 cells[-1].outputs = [v4.new_output("stream", name="stdout", text=output.body)]
         elif text := _prose(part, edition):
@@ -53,6 +53,13 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
     kernel = {"display_name": "Python 3", "name": "python3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return v4.new_notebook(cells=cells, metadata=about)
+
+
+def _metadata(code: Block) -> dict[str, Any]:
+    """Fold checks and answers; a check may fail, and the notebook goes on."""
+    tags = {"tags": ["raises-exception"]} if code.role == "check" else {}
+    fold = {"jupyter": {"source_hidden": True}} if code.role in ("check", "answer") else {}
+    return {**tags, **fold}
 
 
 def _prose(part: Block | Twin, edition: str) -> str:
