@@ -47,7 +47,7 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
     for part in chapter.parts:
         if isinstance(part, Block) and part in printed:
             code = part.body if part.title else localize(part.body, edition)
-            cells.append(v4.new_code_cell(code.strip("\n")))
+            cells.append(v4.new_code_cell(code.strip("\n"), metadata=_metadata(part)))
             if output := printed[part]:
                 cells[-1].outputs = [v4.new_output("stream", name="stdout", text=output.body)]
         elif text := _prose(part, edition):
@@ -60,6 +60,13 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
     kernel = {"display_name": "Python 3", "name": "python3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return v4.new_notebook(cells=cells, metadata=about)
+
+
+def _metadata(code: Block) -> dict[str, Any]:
+    """Fold checks and answers; a check may fail, and the notebook goes on."""
+    tags = {"tags": ["raises-exception"]} if code.role == "check" else {}
+    fold = {"jupyter": {"source_hidden": True}} if code.role in ("check", "answer") else {}
+    return {**tags, **fold}
 
 
 def _prose(part: Block | Twin, edition: str) -> str:

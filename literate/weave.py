@@ -27,6 +27,11 @@ EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 WOVEN = ROOT / ".cache/woven"
 HIDDEN = 'class="twin" data-search-exclude="true"'
 ORIGIN = "出自 | From"
+EXERCISE = "练习 {0} | Exercise {0}"
+HOW = (
+    "先在[终端](40-cli.md#check)里取一道练习，`attention-book exercise {0} > ex.py`，写好以后运行 `attention-book check ex.py`，不看答案就知道对不对。",
+    "In a [terminal](40-cli.md#check), `attention-book exercise {0} > ex.py` gives you an exercise to fill in, and `attention-book check ex.py` tells whether it is right, without showing the answer.",
+)
 FOLDED = "导入与公开的名字 | Imports and public names"
 LAB_LINK = re.compile(r"(\]\((?:\.\./)?labs/[\w-]+)\.ipynb")
 
@@ -118,11 +123,18 @@ def api_page(chapter: Chapter, edition: str, chapters: list[Chapter]) -> str:
 
 def weave(chapter: Chapter, edition: str) -> str:
     """The chapter as Material for MkDocs reads it, for edition `zh` or `en`."""
-    parts = [
-        _twins(part, edition) if isinstance(part, Twin) else _shared(chapter, part, edition)
-        for part in chapter.parts
-    ]
+    parts = []
+    for part in chapter.parts:
+        twin = isinstance(part, Twin)
+        parts.append(_twins(part, edition) if twin else _shared(chapter, part, edition))
+        if not twin and part.kind == "heading" and heading(part)[2] == "exercises":
+            parts += [how_to_check(e.id, edition) for e in chapter.exercises[:1]]
     return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in parts if part) + "\n")
+
+
+def how_to_check(id_: str, edition: str) -> str:
+    """The lines that say how to check an exercise."""
+    return _twins(Twin(*(Block("paragraph", text.format(id_), 0) for text in HOW)), edition)
 
 
 def public(block: Block) -> list[str]:
@@ -168,6 +180,10 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         return _glossary(block, edition)
     if found := RECORD.fullmatch(block.info):
         return _record(load(found[1]), found[2], edition)
+    if block.role:
+        label = pick(EXERCISE, edition).format(block.id)
+        stub = block.role == "exercise"
+        return fenced(f'python title="{label}"' if stub else "python", localize(block.body, edition))
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
     if block.info.startswith("python"):
