@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (8862448c77cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (84f9b321f148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 
@@ -231,13 +231,15 @@ def _comparison(rng: random.Random) -> Phrase:
         quality = Phrase(adjective, chinese)
         phrase = _fill_template("{a} is {q}", "{a} 很 {q}", a=a, q=quality)
         return phrase._replace(pairs=phrase.pairs | {(adjective, a.head)})
-    return _fill_template(
+    phrase = _fill_template(
         "{a} is {q} than {b}",
         "{a} 比 {b} {q}",
         a=a,
         b=b,
         q=Phrase(comparative, chinese),
     )
+    described = {(adjective, a.head), (adjective, b.head)}
+    return phrase._replace(pairs=phrase.pairs | described)
 
 
 def sentence(rng: random.Random) -> Phrase:

@@ -1,6 +1,7 @@
-# Made from docs/chapters/11-corpus.md (c894c5b68e00). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (34f5a317dd52). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
+from collections import Counter
 from typing import NamedTuple
 
 from attention_book.corpus.grammar import sentence
@@ -26,6 +27,8 @@ class Split(NamedTuple):
 def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
     """Draw sentences without repetition until every part is full.
 
+    The two tests have equally many sentences of each length in English.
+
     Args:
         n_train: Sentences to train on.
         n_test: Sentences in each of the two tests.
@@ -34,17 +37,22 @@ def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
     rng = random.Random(seed)
     split = Split([], [], [])
     seen = set[str]()
-    while len(split.combinations) < n_test or len(split.train) < n_train:
+    missing = Counter[int]()  # lengths that split.sentences still lacks
+    sizes = (n_train, n_test, n_test)
+    while tuple(len(part) for part in split) != sizes:
         phrase = sentence(rng)
         if phrase.english in seen:
             continue
         seen.add(phrase.english)
         pair = (phrase.english, phrase.chinese)
+        length = len(phrase.english.split())
         if any(is_held_out(words) for words in phrase.pairs):
             if len(split.combinations) < n_test:
                 split.combinations.append(pair)
-        elif len(split.sentences) < n_test:
+                missing[length] += 1
+        elif missing[length] > 0:
             split.sentences.append(pair)
+            missing[length] -= 1
         elif len(split.train) < n_train:
             split.train.append(pair)
     return split

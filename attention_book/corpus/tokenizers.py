@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (8ff96909e6f8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (1fa4a96ac5c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
@@ -14,8 +14,11 @@ _HAN = r"[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]"
 
 def tokenize(text: str) -> str:
     """Put spaces around the punctuation of an English sentence."""
-    text = text.replace("’", "'").replace("can't", "can not")
-    text = re.sub(r"\b([Ww])on't", r"\1ill not", text).replace("n't", " not")
+    text = text.replace("’", "'")
+    text = re.sub(r"\b([Cc]a)n't\b", r"\1n not", text)
+    text = re.sub(r"\b([Ww])on't\b", r"\1ill not", text)
+    text = re.sub(r"\b([Ss]ha)n't\b", r"\1ll not", text)
+    text = re.sub(r"n't\b", " not", text)
     return " ".join(re.findall(r"'s\b|\w+|[^\w\s]", text))
 
 
