@@ -125,9 +125,11 @@ def weave(chapter: Chapter, edition: str) -> str:
     """The chapter as Material for MkDocs reads it, for edition `zh` or `en`."""
     parts = []
     for part in chapter.parts:
-        twin = isinstance(part, Twin)
-        parts.append(_twins(part, edition) if twin else _shared(chapter, part, edition))
-        if not twin and part.kind == "heading" and heading(part)[2] == "exercises":
+        if isinstance(part, Twin):
+            parts.append(_twins(part, edition))
+            continue
+        parts.append(_shared(chapter, part, edition))
+        if part.kind == "heading" and heading(part)[2] == "exercises":
             parts += [how_to_check(e.id, edition) for e in chapter.exercises[:1]]
     return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in parts if part) + "\n")
 
@@ -183,7 +185,9 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
     if block.role:
         label = pick(EXERCISE, edition).format(block.id)
         stub = block.role == "exercise"
-        return fenced(f'python title="{label}"' if stub else "python", localize(block.body, edition))
+        return fenced(
+            f'python title="{label}"' if stub else "python", localize(block.body, edition)
+        )
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
     if block.info.startswith("python"):

@@ -31,8 +31,8 @@ def error(text: str) -> str:
 
 def test_the_book_reads() -> None:
     chapters = read_all()
-    assert len(chapters) >= 3
-    assert all(chapter.modules for chapter in chapters[:2])
+    assert len(chapters) >= 29
+    assert chapters[0].modules
 
 
 def test_twins_are_paired_block_by_block() -> None:

@@ -1,6 +1,7 @@
 """From a chapter to the Markdown of an edition, and to a notebook."""
 
 import json
+import re
 from pathlib import Path
 
 import nbclient
@@ -188,7 +189,7 @@ def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
 
 
 def test_a_real_notebook_runs() -> None:
-    """In one language: the code of both is the same."""
+    """In one language: the code of both is the same, but for its labels."""
     chapter = next(c for c in read_all() if c.name == "by-hand")
     book, other = (
         nbformat.reads(export(chapter, edition), as_version=4)
@@ -198,7 +199,11 @@ def test_a_real_notebook_runs() -> None:
         [cell.source for cell in each.cells if cell.cell_type == "code"]
         for each in (book, other)
     )
-    assert codes == others
+    bare, bare_too = (
+        [re.sub('"[^"]*"', '""', code) for code in each]
+        for each in (codes, others)
+    )
+    assert bare == bare_too
     promised = [
         cell.outputs[0].text if cell.outputs else ""
         for cell in book.cells
