@@ -94,11 +94,12 @@ def pick(text: str, edition: str) -> str:
 def split_label(text: str, edition: str) -> str:
     """One side of a plot's `中文 | English`: a bar with Chinese before it and none after it.
 
-    Any other bar, such as that of `P(y | x)`, parts nothing.
+    Any other bar parts nothing, nor does one in parentheses, such as that of `P(y | x)`.
     """
     for bar in re.finditer(r" \| ", text):
         zh, en = text[: bar.start()], text[bar.end() :]
-        if HAN.search(zh) and not HAN.search(en):
+        outside = zh.count("(") == zh.count(")")
+        if outside and HAN.search(zh) and not HAN.search(en):
             return zh if edition == "zh" else en
     return text
 

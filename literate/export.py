@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, heading, pick, split_label
+from literate.blocks import DIAGRAM, FIGURE, HAN, RECORD, Block, heading, pick, split_label
 from literate.chapter import Chapter, Twin
 from literate.drawing import draw
 from literate.records import caption, load, markdown
@@ -22,6 +22,18 @@ LINK = re.compile(
 LITERAL = re.compile(r"""([A-Za-z]*)("{3}|'{3}|"|')((?:\\.|(?!\2).)*)\2""", re.DOTALL)
 INSTALL = "`pip install attention-book matplotlib`"
 ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
+
+FONTS = """import matplotlib
+from matplotlib import font_manager
+
+wanted = ["Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", "SimHei"]
+installed = {font.name for font in font_manager.fontManager.ttflist}
+matplotlib.rcParams["font.family"] = [
+    "DejaVu Sans",
+    *(font for font in wanted if font in installed),
+]"""
+DATA = "](data:image/svg+xml;base64,"  # a picture in a text is long: it has a cell of its own
+ABOUT_FONTS = "下一格让图里显示汉字。 | The next cell lets plots show Chinese."
 
 
 def export(page: Chapter, edition: str) -> str:
@@ -43,15 +55,18 @@ def _of_lab(lab: Chapter, edition: str) -> Any:
 
 def _of_chapter(chapter: Chapter, edition: str) -> Any:
     printed = {cell.code: cell.output for cell in chapter.cells}
+    codes = {b: b.body if b.title else localize(b.body, edition) for b in printed}
     cells = [v4.new_markdown_cell(f"*{pick(ABOUT, edition)}*")]
+    if any("pyplot" in code for code in codes.values()) and any(map(HAN.search, codes.values())):
+        cells[0].source += f"\n\n*{pick(ABOUT_FONTS, edition)}*"
+        cells.append(v4.new_code_cell(FONTS))
     for part in chapter.parts:
         if isinstance(part, Block) and part in printed:
-            code = part.body if part.title else localize(part.body, edition)
-            cells.append(v4.new_code_cell(code.strip("\n"), metadata=_metadata(part)))
+            cells.append(v4.new_code_cell(codes[part].strip("\n"), metadata=_metadata(part)))
             if output := printed[part]:
                 cells[-1].outputs = [v4.new_output("stream", name="stdout", text=output.body)]
         elif text := _prose(part, edition):
-            if cells[-1].cell_type == "code":
+            if cells[-1].cell_type == "code" or DATA in cells[-1].source + text:
                 cells.append(v4.new_markdown_cell(text))
             else:
                 cells[-1].source += f"\n\n{text}"
@@ -100,7 +115,7 @@ def _diagram(figure: str, edition: str) -> str:
         return ""
     alternative = pick(alternative, edition)
     drawn = b64encode(draw(diagram[1], edition, alternative, alone=True).encode()).decode()
-    image = f"![{alternative}](data:image/svg+xml;base64,{drawn})"
+    image = f"![{alternative}{DATA}{drawn})"
     return f"{image}\n\n*{LINK.sub(_relink, pick(caption, edition))}*"
 
 

@@ -74,6 +74,9 @@ def figure_svg(figure: Any, edition: str) -> str:
 
     Text stays text, and the reader's browser has Chinese glyphs. Here matplotlib need not have
     any: it takes a Chinese character to be as wide as it will be, one em, about that of a W.
+
+    Raises:
+        ValueError: Chinese and a formula in one text, which matplotlib sets with its own glyphs.
     """
     from matplotlib.text import Text
     from matplotlib.textpath import TextToPath
@@ -81,7 +84,10 @@ def figure_svg(figure: Any, edition: str) -> str:
     text_of, measure = Text.get_text, TextToPath.get_text_width_height_descent
 
     def one_side(self: Any) -> str:
-        return split_label(text_of(self), edition)
+        text = split_label(text_of(self), edition)
+        if WIDE.search(text) and text.count("$") > 1:
+            raise ValueError(f"no Chinese with a formula in a plot, got `{text}`; write it as d_k")
+        return text
 
     def measure_wide(self: Any, s: str, *args: Any, **options: Any) -> Any:
         return measure(self, WIDE.sub("W", s), *args, **options)
@@ -280,8 +286,13 @@ class ChapterFile(pytest.File):
                 fault = "is drawn and never shown; name it with plt.figure, and add"
                 raise self.chapter.error(cell.code, f'{path} {fault} ![…]({path} "…")')
             for edition in LANGUAGES:
+                try:
+                    drawn = figure_svg(figure, edition)
+                except ValueError as error:
+                    pyplot.close("all")
+                    raise self.chapter.error(cell.code, f"{path}: {error}") from error
                 saved = (self.path.parent / path).with_suffix(f".{edition}.svg")
-                write(saved, figure_svg(figure, edition))
+                write(saved, drawn)
             self.drawn.add(path)
             pyplot.close(figure)
 

@@ -12,7 +12,7 @@ from literate.chapter import (
     read_all,
     read_drafts,
 )
-from literate.run import digest, fresh, stamp
+from literate.run import digest, figure_svg, fresh, stamp
 from tests.book import Book
 
 
@@ -160,8 +160,10 @@ def test_a_figure_is_saved_with_its_text(book: Book) -> None:
         '![图 | A](figures/apple/core.svg "图 | A")\n'
     )
     assert book.run().returncode == 0
-    svg = (book.chapter.parent / "figures/apple/core.svg").read_text("utf-8")
-    assert "苹果 core</text>" in svg
+    folder = book.chapter.parent / "figures/apple"
+    for edition in ("zh", "en"):
+        svg = (folder / f"core.{edition}.svg").read_text("utf-8")
+        assert "苹果 core</text>" in svg
 
     book.write(
         "```python\nimport matplotlib.pyplot as plt\n\nplt.figure()\n```\n"
@@ -326,7 +328,7 @@ def test_a_missing_figure_makes_a_chapter_stale(book: Book) -> None:
     book.run()
     (chapter,) = read_all(book.root)
     assert fresh(chapter, book.root)
-    (book.chapter.parent / "figures/apple/core.svg").unlink()
+    (book.chapter.parent / "figures/apple/core.en.svg").unlink()
     assert not fresh(chapter, book.root)
 
 
@@ -365,3 +367,75 @@ def test_drafts_are_found_with_the_rest(book: Book) -> None:
     draft.write_text(OUTPUT.format(3))
     result = book.run(str(book.root / "docs"), "-n", "0")
     assert "1 failed, 1 passed" in result.stdout, result.stdout
+
+
+LABELLED = """```python
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(num="core")
+axes.bar(["苹果 | apple", "梨 | pear"], [1, 2], label="重量 | weight")
+axes.plot([0, 1], [2, 1], label=f"第 {1} 条 | line {1}")
+axes.set_yticks([0, 2], ["没有 | none", "很多 | much"])
+axes.set_title("左：P(y | x) | Left: P(y | x)")
+axes.set_xlabel("水果 | fruit")
+axes.annotate("最大 | largest", (1, 2))
+axes.legend(title="图例 | Legend")
+figure.suptitle("两种 | Two kinds")
+image = axes.scatter([0], [1], c=[1])
+figure.colorbar(image, label="深浅 | shade")
+```
+
+```python
+assert axes.get_xlabel() == "水果 | fruit"
+```
+
+![图 | A](figures/apple/core.svg "图 | A")
+"""
+SIDES = {
+    "zh": "苹果 梨 重量 没有 很多 水果 最大 图例 两种 深浅",
+    "en": "apple pear weight none much fruit largest Legend shade",
+}
+
+
+def test_a_figure_is_saved_in_each_language(book: Book) -> None:
+    book.write(LABELLED)
+    result = book.run()
+    assert result.returncode == 0, result.stdout
+    for edition, side in SIDES.items():
+        path = book.chapter.parent / f"figures/apple/core.{edition}.svg"
+        texts = re.findall(r">([^<>]+)</text>", path.read_text("utf-8"))
+        assert set(side.split()) <= set(texts)
+        others = [
+            w for e, s in SIDES.items() if e != edition for w in s.split()
+        ]
+        assert not set(others) & set(texts)
+        titles = {
+            "zh": {"左：P(y | x)", "第 1 条", "两种"},
+            "en": {"Left: P(y | x)", "line 1", "Two kinds"},
+        }
+        assert titles[edition] <= set(texts)
+
+
+def test_chinese_is_as_wide_as_it_will_be() -> None:
+    """Though the glyphs are not here: one em for each character."""
+    from matplotlib.figure import Figure
+
+    widths = {}
+    for length in (4, 8):
+        figure = Figure(figsize=(4, 1))
+        figure.text(0, 0.5, "宽" * length, fontsize=10)
+        svg = figure_svg(figure, "zh")
+        widths[length] = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
+    assert widths[8] - widths[4] == pytest.approx(40, rel=0.03)
+
+
+def test_chinese_and_a_formula_in_one_label_are_refused(book: Book) -> None:
+    """As matplotlib would set a sign for what is missing in their place."""
+    book.write(
+        "```python\nimport matplotlib.pyplot as plt\n\n"
+        'plt.figure("core")\nplt.xlabel("宽 $d_k$ | width $d_k$")\n```\n\n'
+        '![图 | A](figures/apple/core.svg "图 | A")\n'
+    )
+    result = book.run()
+    assert result.returncode == 1
+    assert "02-apple.md:1: figures/apple/core.svg: no Chinese" in result.stdout

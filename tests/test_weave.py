@@ -2,15 +2,18 @@
 
 import json
 import re
+from base64 import b64decode
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbclient
 import nbformat
 import pytest
+from markdown import markdown
 
-from literate.blocks import heading
+from literate.blocks import ChapterError, heading
 from literate.chapter import Chapter, read_all
-from literate.export import export
+from literate.export import export, localize
 from literate.weave import api_page, owned, weave
 
 
@@ -168,6 +171,103 @@ def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:
     assert "![An apple.](figures/apple/core.svg)" in woven
     assert "Figure: apple<small" in woven
     assert "/// details | Answer<small" in woven
+
+
+DIAGRAM = """# 头 | Heads
+
+![两个头。 | Two heads.](../diagrams/{}.svg "图：`h` | Figure: `h`")
+"""
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_a_diagram_is_drawn_into_the_page(edition: str) -> None:
+    page = Chapter(Path("docs/chapters/05-x.md"), DIAGRAM.format("multi-head"))
+    woven = weave(page.check(), edition)
+    ours, theirs = {"zh": ("追逐", "chases"), "en": ("chases", "追逐")}[
+        edition
+    ]
+    svg = woven[woven.index("<svg") : woven.index("</svg>")]
+    assert f">{ours}</text>" in svg
+    assert theirs not in svg
+    alt = {"zh": "两个头。", "en": "Two heads."}[edition]
+    assert f'<title id="diagram-multi-head">{alt}</title>' in svg
+    html = markdown(woven, extensions=["md_in_html", "attr_list"])
+    assert svg in html  # not read as Markdown
+    assert html.count("<figcaption>") == html.count("<code>h</code>") // 2 == 1
+
+
+def test_a_diagram_that_is_not_there_is_named() -> None:
+    page = Chapter(Path("docs/chapters/05-x.md"), DIAGRAM.format("no-head"))
+    with pytest.raises(
+        ChapterError,
+        match=r"^docs/chapters/05-x.md:3: there is no docs/diagrams/no_head.py",
+    ):
+        weave(page.check(), "zh")
+
+
+def test_a_notebook_holds_its_diagrams() -> None:
+    page = Chapter(Path("docs/chapters/05-x.md"), DIAGRAM.format("multi-head"))
+    cells = nbformat.reads(export(page.check(), "en"), 4).cells
+    found = re.fullmatch(
+        r"!\[Two heads\.\]\(data:image/svg\+xml;base64,(\S+)\)\n\n\*.*h`\*",
+        cells[1].source,
+    )
+    assert found
+    svg = b64decode(found[1]).decode()
+    assert ElementTree.fromstring(svg).tag.endswith("svg")  # noqa: S314
+    assert "chases" in svg
+    assert "追逐" not in svg
+    assert '<rect class="paper"' in svg  # white, in a notebook that is dark
+
+
+@pytest.mark.parametrize(
+    ("code", "zh", "en"),
+    [
+        ('x = "苹果 | apple"', 'x = "苹果"', 'x = "apple"'),
+        ("f(f'第 {n} 个 | no. {n}')", "f(f'第 {n} 个')", "f(f'no. {n}')"),
+        (
+            'x = "苹", "果 | a"  # 甲 | b',
+            'x = "苹", "果"  # 甲 | b',
+            'x = "苹", "a"  # 甲 | b',
+        ),
+        (
+            'x = (\n    "很长" "的 | "\n    "long"\n)',
+            'x = (\n    "很长的"\n)',
+            'x = (\n    "long"\n)',
+        ),
+        ('x = ("甲" f"{n} | A{n}")', 'x = (f"甲{n}")', 'x = (f"A{n}")'),
+        ('"""甲 | A"""', '"""甲"""', '"""A"""'),
+        ('x = "甲 \\" | A \\""', 'x = "甲 \\""', 'x = "A \\""'),
+        *[
+            (same, same, same)
+            for same in (
+                'x = "P(y | x)"',
+                'x = "a | 甲"',
+                "x = a | b",
+                'x = "甲 | 乙"',
+                'x = b"a | b"',
+            )
+        ],
+    ],
+)
+def test_code_shows_the_editions_side(code: str, zh: str, en: str) -> None:
+    assert (localize(code, "zh"), localize(code, "en")) == (zh, en)
+
+
+def test_page_and_notebook_show_the_same_side() -> None:
+    text = (
+        "# 图 | Plot\n\n```python\nimport matplotlib.pyplot as plt\n\n"
+        'plt.figure("core", label="苹果 | apple")\n```\n\n'
+        '```python title="attention_book/apple.py"\nx = "梨 | pear"\n```\n'
+    )
+    page = Chapter(Path("docs/chapters/02-apple.md"), text).check()
+    for edition, ours in {"zh": "苹果", "en": "apple"}.items():
+        cells = nbformat.reads(export(page, edition), 4).cells
+        codes = [cell.source for cell in cells if cell.cell_type == "code"]
+        for shown in (weave(page, edition), "\n".join(codes)):
+            assert f'label="{ours}")' in shown
+            assert 'x = "梨 | pear"' in shown  # the package is what it is
+        assert "font_manager" in codes[0]
 
 
 def test_a_list_stays_one_list(chapter: Chapter) -> None:
