@@ -108,6 +108,7 @@ def exercises(chapters: list[Chapter]) -> str:
                 "chapter": {"file": chapter.path.name, **_pair(heading(first)[:2])},
                 "title": _pair(exercise.title),
                 "task": _pair(exercise.task),
+                "names": exercise.wanted,
                 "stub": exercise.stub.body.splitlines(),
                 "check": exercise.check.body.splitlines(),
             }

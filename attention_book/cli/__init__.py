@@ -1,5 +1,12 @@
-# Made from docs/chapters/40-cli.md (1124abb92518). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.cli import classify, corpora, evaluate, train, translate
+# Made from docs/chapters/40-cli.md (b34e35c53943). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.cli import (
+    classify,
+    corpora,
+    evaluate,
+    exercises,
+    train,
+    translate,
+)
 from attention_book.cli.app import app, main
 
 
@@ -8,6 +15,7 @@ __all__ = [
     "classify",
     "corpora",
     "evaluate",
+    "exercises",
     "main",
     "train",
     "translate",

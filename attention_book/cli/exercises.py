@@ -1,0 +1,230 @@
+# Made from docs/chapters/40-cli.md (c42eaf7e13c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import ast
+import difflib
+import json
+import locale
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+from rich.cells import cell_len
+from typer import Argument, Option
+
+from attention_book.cli.app import app, print_error
+
+
+__all__ = ["check", "exercise"]
+
+
+_EXERCISES = Path(__file__).parent.with_name("exercises.json")
+_WORKER = Path(__file__).with_name("check_worker.py")
+_MARKER = "# attention-book exercise "  # begins the first line of a file
+_WIDTH = 77
+_TIME_LIMIT = 60  # seconds
+
+
+Language = Annotated[
+    Literal["zh", "en"] | None,
+    Option(help="The language to speak.", show_default="that of the locale"),
+]
+
+
+@cache
+def _load_exercises() -> dict[str, Any]:
+    """Read all exercises, by their ids."""
+    return json.loads(_EXERCISES.read_text("utf-8"))
+
+
+def _here() -> str:
+    """Return the language of the locale: zh for Chinese, en for all others."""
+    names = ("LC_ALL", "LC_MESSAGES", "LANG")
+    values = [os.environ.get(name) for name in names]
+    values.append(locale.getlocale()[0])  # where there are no such variables
+    first = next(filter(None, values), "")
+    return "zh" if first.lower().startswith(("zh", "chinese")) else "en"
+
+
+def _pick(language: str | None, text: str) -> str:
+    """Take one side of `中文 | English`; a text without a bar as it is."""
+    chinese, bar, english = text.partition(" | ")
+    return english if bar and (language or _here()) == "en" else chinese
+
+
+def _localize(language: str | None, words: str, /, **values: object) -> str:
+    """Take one side of `中文 | English`, and fill in the values."""
+    return _pick(language, words).format(**values)
+
+
+def _refuse(language: str | None, words: str, /, **values: object) -> NoReturn:
+    """Say in one line how the command is used wrongly; the status is 2."""
+    print_error(_localize(language, words, **values))
+    raise typer.Exit(2)
+
+
+def _find(exercise_id: str, language: str | None) -> dict[str, Any]:
+    """Return the exercise of this id, or refuse and name those like it."""
+    exercises = _load_exercises()
+    if exercise_id not in exercises:
+        near = difflib.get_close_matches(exercise_id, exercises, cutoff=0)
+        _refuse(
+            language,
+            "没有练习 {wrong}，相近的有 {near} | "
+            "there is no exercise {wrong}; near it are {near}",
+            wrong=exercise_id,
+            near=", ".join(sorted(near)),
+        )
+    return exercises[exercise_id]
+
+
+def _wrap(text: str) -> list[str]:
+    """Break a paragraph into lines, none of which begins with a comma."""
+    lines = [""]
+    latin = r"[^\s\u2e80-\uffef“”]+"
+    for unit in re.findall(
+        rf"[“（《]*(?:{latin}|\S)[，。；：？！、）》”]*|\s+", text
+    ):
+        if cell_len(lines[-1] + unit.rstrip()) > _WIDTH:
+            lines.append("")
+        lines[-1] += unit if lines[-1] else unit.lstrip()
+    return [line.rstrip() for line in lines]
+
+
+@app.command()
+def exercise(
+    exercise_id: Annotated[
+        str | None,
+        Argument(metavar="ID", help="Such as 03-2.", show_default="list all"),
+    ] = None,
+    language: Language = None,
+) -> None:
+    """List the exercises, or print one to write on: exercise 03-2 > ex.py."""
+    side = language or _here()
+    if exercise_id:
+        found = _find(exercise_id, language)
+        head = "练习 {id}，{title} | Exercise {id}: {title}"
+        title = found["title"][side]
+        lines = [_localize(language, head, id=exercise_id, title=title)]
+        for paragraph in found["task"][side].split("\n"):
+            lines += _wrap(paragraph) if paragraph else [""]
+        then = "写好以后运行 attention-book check 文件名 | "
+        then += "When it is written, run: attention-book check FILE"
+        lines += ["", _localize(language, then)]
+        comment = [f"# {line}".rstrip() for line in lines]
+        text = [_MARKER + exercise_id, *comment, "", *found["stub"], ""]
+        _print_utf8("\n".join(text))
+        return
+    chapter = ""
+    for name, found in _load_exercises().items():
+        if chapter != (chapter := found["chapter"]["file"]):
+            typer.echo(f"{chapter[:2]} {found['chapter'][side]}")
+        typer.echo(f"   {name}  {found['title'][side]}")
+
+
+def _print_utf8(text: str) -> None:
+    """Print to a terminal as it wants it, and to a file as Python reads it."""
+    typer.echo(text if sys.stdout.isatty() else text.encode(), nl=False)
+
+
+def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
+    """Return the id in a reader's file, and its text, if it can be run."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        wrong = "{file}：请存成 UTF-8，第 {at} 个字节不是 | "
+        wrong += "{file}: wanted UTF-8, got another byte at {at}"
+        _refuse(language, wrong, file=file, at=error.start)
+    except FileNotFoundError:
+        wrong = "没有文件 {file} | there is no file {file}"
+        _refuse(language, wrong, file=file)
+    except OSError as error:
+        wrong = "{file}：读不了，{why} | {file}: cannot be read: {why}"
+        _refuse(language, wrong, file=file, why=error.strerror)
+    marker = re.search(rf"(?m)^{_MARKER}(\S+)\s*$", text)
+    if not marker:
+        wrong = "{file}：第一行要写明是哪一道练习，比如 {marker}03-2 | "
+        wrong += "{file}: its first line must name the exercise: {marker}03-2"
+        _refuse(language, wrong, file=file, marker=_MARKER)
+    stub = "\n".join(_find(marker[1], language)["stub"])
+    try:
+        tree = ast.parse(text)
+        compile(tree, str(file), "exec")  # finds a return outside of all
+    except (SyntaxError, ValueError) as error:  # such as a NUL byte
+        line = getattr(error, "lineno", None) or 1
+        wrong = "{file} 第 {line} 行有语法错误：{why} | "
+        wrong += "{file}, line {line}: a syntax error: {why}"
+        why = getattr(error, "msg", error)
+        _refuse(language, wrong, file=file, line=line, why=why)
+    if ast.dump(tree) == ast.dump(ast.parse(stub)):
+        wrong = "{file}：还没有写，请换掉 raise NotImplementedError | "
+        wrong += "{file}: not written yet; replace raise NotImplementedError"
+        _refuse(language, wrong, file=file)
+    return marker[1], text
+
+
+def _try(file: Path, text: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Run a reader's file and its check in a process; return the result."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Path(folder, "job.json")
+        result = Path(folder, "result.json")
+        about = {
+            "file": str(file.absolute()),
+            "text": text,
+            "names": found["names"],
+            "check": "\n".join(found["check"]),
+        }
+        job.write_text(json.dumps(about), "utf-8")
+        paths = map(str, (_WORKER, job, result))
+        command = [sys.executable, "-u", "-P", *paths]
+        try:
+            ended = subprocess.run(
+                command,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=_TIME_LIMIT,
+            )
+        except subprocess.TimeoutExpired:
+            return {"kind": "late", "limit": _TIME_LIMIT}
+        if not result.exists():
+            return {"kind": "ended", "status": ended.returncode}
+        return json.loads(result.read_text("utf-8"))
+
+
+_RESULTS = {
+    "passed": "练习 {id} 通过 | Exercise {id} passed",
+    "failed": "练习 {id} 没有通过：{text} | Exercise {id} failed: {text}",
+    "missing": "练习 {id} 没有通过：{file} 里没有 {name}，请用这个名字 | "
+    "Exercise {id} failed: {file} does not define {name}; use that name",
+    "unwritten": "练习 {id} 没有写完：{file} 第 {line} 行 | "
+    "Exercise {id} is not written: {file}, line {line}",
+    "raised": "练习 {id} 没有通过：{file} 第 {line} 行，{text} | "
+    "Exercise {id} failed: {file}, line {line}: {text}",
+    "exit": "练习 {id} 没有通过：{file} 第 {line} 行退出了程序 | "
+    "Exercise {id} failed: {file}, line {line}: it ends the program",
+    "check": "练习 {id} 没有通过：检查用到它的时候出错，{text} | "
+    "Exercise {id} failed where the check uses it: {text}",
+    "late": "练习 {id} 没有通过：{limit} 秒还没有算完 | "
+    "Exercise {id} failed: it was not done after {limit} seconds",
+    "ended": "练习 {id} 没有通过：程序中途退出，退出状态 {status} | "
+    "Exercise {id} failed: the program ended early, with status {status}",
+}
+
+
+@app.command()
+def check(
+    file: Annotated[Path, Argument(help="What exercise printed, written.")],
+    language: Language = None,
+) -> None:
+    """Check a written exercise, without showing its answer."""
+    exercise_id, text = _read_attempt(file, language)
+    result = _try(file, text, _load_exercises()[exercise_id])
+    if result["kind"] == "failed":  # a message of the check has both sides
+        result["text"] = _pick(language, result["text"])
+    words = _RESULTS[result["kind"]]
+    typer.echo(_localize(language, words, id=exercise_id, file=file, **result))
+    raise typer.Exit(int(result["kind"] != "passed"))
