@@ -348,7 +348,7 @@ def test_a_draft_is_tested_and_keeps_out_of_the_chapters_way(
     )
     result = book.run(str(draft), "-n", "0")
     assert "2 passed" in result.stdout, result.stdout
-    assert (draft.parent / "figures/apple/core.svg").exists()
+    assert (draft.parent / "figures/apple/core.zh.svg").exists()
     assert not (book.chapter.parent / "figures").exists()
     (chapter,) = read_all(book.root)
     (found,) = read_drafts(book.root)
