@@ -1,4 +1,4 @@
-# Made from docs/chapters/02-scoring.md (31b890782304). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/41-fused-attention.md (76598bda50bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -150,6 +150,36 @@ def dot_product_attention(
     return _attend(query @ key.transpose(-2, -1), value, mask)
 
 
+def scaled_dot_product_attention(
+    query: Float[Tensor, "*batch queries d_k"],
+    key: Float[Tensor, "*batch keys d_k"],
+    value: Float[Tensor, "*batch keys d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> tuple[
+    Float[Tensor, "*batch queries d_v"], Float[Tensor, "*batch queries keys"]
+]:
+    """Scaled dot-product attention, step by step: softmax(QKᵀ/√d_k)V.
+
+    Args:
+        query: Queries Q.
+        key: Keys K, as wide as the queries.
+        value: Values V, one row for each key.
+        mask: True = may attend; broadcasts to (*batch, queries, keys).
+
+    Returns:
+        The output, one row for each query, and the weights.
+
+    Raises:
+        ValueError: Shapes or dtypes that do not fit, or a mask that is not
+            boolean.
+
+    Source: Vaswani et al. (2017), §3.2.1, eq. 1.
+    """
+    check_inputs(query, key, value)
+    scale = 1 / math.sqrt(query.shape[-1])
+    return dot_product_attention(query * scale, key, value, mask)
+
+
 class AdditiveAttention(nn.Module):
     """Attention scored by a small network: v_aᵀ tanh(W_q q + W_k k + b).
 
@@ -196,36 +226,6 @@ class AdditiveAttention(nn.Module):
         k = self.k_proj(key).unsqueeze(-3)  # (*batch, 1, keys, d_a)
         scores = self.score(torch.tanh(q + k)).squeeze(-1)
         return _attend(scores, value, mask)
-
-
-def scaled_dot_product_attention(
-    query: Float[Tensor, "*batch queries d_k"],
-    key: Float[Tensor, "*batch keys d_k"],
-    value: Float[Tensor, "*batch keys d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> tuple[
-    Float[Tensor, "*batch queries d_v"], Float[Tensor, "*batch queries keys"]
-]:
-    """Scaled dot-product attention, step by step: softmax(QKᵀ/√d_k)V.
-
-    Args:
-        query: Queries Q.
-        key: Keys K, as wide as the queries.
-        value: Values V, one row for each key.
-        mask: True = may attend; broadcasts to (*batch, queries, keys).
-
-    Returns:
-        The output, one row for each query, and the weights.
-
-    Raises:
-        ValueError: Shapes or dtypes that do not fit, or a mask that is not
-            boolean.
-
-    Source: Vaswani et al. (2017), §3.2.1, eq. 1.
-    """
-    check_inputs(query, key, value)
-    scale = 1 / math.sqrt(query.shape[-1])
-    return dot_product_attention(query * scale, key, value, mask)
 
 
 def _join_causal(
