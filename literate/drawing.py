@@ -260,7 +260,8 @@ def spans(label: str) -> str:
 
 def _runs(label: str) -> Iterator[Run]:
     for number, text in enumerate(label.split("$")):
-        yield from _formula(text) if number % 2 else [(text, 0, False)]
+        if text:
+            yield from _formula(text) if number % 2 else [(text, 0, False)]
 
 
 def _formula(text: str, level: int = 0) -> Iterator[Run]:
@@ -268,7 +269,11 @@ def _formula(text: str, level: int = 0) -> Iterator[Run]:
     for mark, group, one, name, sign in TOKEN.findall(text):
         if mark:
             yield from _formula(group or one, 1 if mark == "^" else -1)
+        elif name in GREEK:
+            yield GREEK[name], level, True
         elif name:
-            yield (GREEK[name], level, True) if name in GREEK else (SIGNS[name], level, False)
-        else:
+            if name not in SIGNS:
+                raise ValueError(f"a label knows no \\{name}; add it to literate/drawing.py")
+            yield SIGNS[name], level, False
+        elif sign not in "{}":
             yield sign.replace("-", "−"), level, len(sign) == 1 and sign.isalpha()

@@ -3,6 +3,7 @@
 import ast
 import re
 from base64 import b64encode
+from html import escape
 from itertools import accumulate
 from typing import Any
 
@@ -32,7 +33,7 @@ matplotlib.rcParams["font.family"] = [
     "DejaVu Sans",
     *(font for font in wanted if font in installed),
 ]"""
-DATA = "](data:image/svg+xml;base64,"  # a picture in a text is long: it has a cell of its own
+DATA = 'src="data:image/svg+xml;base64,'  # a picture in a text is long: it has a cell of its own
 ABOUT_FONTS = "下一格让图里显示汉字。 | The next cell lets plots show Chinese."
 
 
@@ -108,14 +109,14 @@ def _prose(part: Block | Twin, edition: str) -> str:
 def _diagram(figure: str, edition: str) -> str:
     """A diagram, in the text itself; any other figure is drawn by the cell above it.
 
-    As an attachment it would not be shown: JupyterLab takes none that is SVG.
+    JupyterLab shows no SVG that is an attachment.
     """
     alternative, path, caption = FIGURE.findall(figure)[0]
     if not (diagram := DIAGRAM.fullmatch(path)):
         return ""
     alternative = pick(alternative, edition)
     drawn = b64encode(draw(diagram[1], edition, alternative, alone=True).encode()).decode()
-    image = f"![{alternative}{DATA}{drawn})"
+    image = f'<img alt="{escape(alternative)}" {DATA}{drawn}">'
     return f"{image}\n\n*{LINK.sub(_relink, pick(caption, edition))}*"
 
 

@@ -190,7 +190,7 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         )
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
-    if block.info.startswith("python"):
+    if block.info.startswith("python") and page.path.suffix == ".md":  # a lab's are IPython
         ours = localize(block.body, edition)
         return block.text if ours == block.body else fenced(block.info, ours)
     return block.text

@@ -122,6 +122,8 @@ def test_a_list_may_hold_paragraphs() -> None:
         ("/// note | 甲 | A\n\n////\n", 3, "as many / as it began with"),
         ('![图](figures/a.svg "图 | A")\n', 1, "alternative text must be"),
         ("![图 | A](figures/a.svg)\n", 1, "a figure's caption must be"),
+        ("![图 | A](../diagrams/a.svg)\n", 1, "a figure's caption must be"),
+        ('![图](../diagrams/a.svg "图 | A")\n', 1, "alternative text must be"),
         ("![图 | A](a.svg) and text\n", 1, "a figure stands alone"),
         ("[甲]: https://example.org\n", 1, "no block holds this line"),
         ("```output\n1\n```\n", 1, "output that follows no"),

@@ -209,7 +209,8 @@ def test_a_notebook_holds_its_diagrams() -> None:
     page = Chapter(Path("docs/chapters/05-x.md"), DIAGRAM.format("multi-head"))
     cells = nbformat.reads(export(page.check(), "en"), 4).cells
     found = re.fullmatch(
-        r"!\[Two heads\.\]\(data:image/svg\+xml;base64,(\S+)\)\n\n\*.*h`\*",
+        r'<img alt="Two heads\." src="data:image/svg\+xml;base64,(\S+)">'
+        r"\n\n\*.*h`\*",
         cells[1].source,
     )
     assert found

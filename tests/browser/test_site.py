@@ -5,6 +5,7 @@ other host: the `visit` fixture sees to that.
 """
 
 import re
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -34,6 +35,8 @@ STRAY_STOPS = """() => [...document.querySelectorAll(".arithmatex")]
 
 
 NARROW = {"width": 390, "height": 844}
+NARROWEST = {"width": 360, "height": 780}
+DIAGRAMS = Path(__file__).with_name("diagrams.js").read_text("utf-8")
 # What axe need look at again when only colours, or only sizes, have changed.
 COLOURS = ["color-contrast", "link-in-text-block"]
 SIZES = ["scrollable-region-focusable", "target-size"]
@@ -92,11 +95,18 @@ def test_every_page_is_sound(tour: Visitor, path: str) -> None:
     fits(page)
     page.wait_for_function(CODE_IS_REACHED)
     assert violations(page, SIZES) == []
+    edition = path[:2]
+    if page.locator("svg.diagram").count():
+        page.set_viewport_size(NARROWEST)
+        fits(page)
+        assert page.evaluate(DIAGRAMS, edition) == []
     page.set_viewport_size(WIDE)
+    assert page.evaluate(DIAGRAMS, edition) == []
     page.evaluate(ONE_OF_EACH)
     assert violations(page) == []
     page.add_style_tag(content="* { transition: none !important }")
     page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
+    assert page.evaluate(DIAGRAMS, edition) == []
     assert violations(page, COLOURS) == []
 
 

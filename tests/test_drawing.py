@@ -1,0 +1,166 @@
+"""The drawing kit, and each diagram of the book without a browser."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from literate.blocks import DIAGRAM, FIGURE, HAN
+from literate.chapter import ROOT, Chapter, pages, read
+from literate.drawing import CELL, Drawing, draw, load, spans
+from literate.prose import forbidden, problems
+
+
+NAMES = sorted(
+    path.stem.replace("_", "-")
+    for path in (ROOT / "docs/diagrams").glob("*.py")
+)
+# Words that both languages share, and names in code.
+SHARED = {"softmax", "Tom", "Jerry"}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_what_is_shown_is_drawn_and_what_is_drawn_is_shown() -> None:
+    shown = [
+        found[1]
+        for path in pages()
+        for block in read(path).blocks
+        if (figure := FIGURE.fullmatch(block.text))
+        and (found := DIAGRAM.fullmatch(figure[2]))
+    ]
+    assert sorted(set(shown)) == NAMES
+
+
+def test_each_label_is_in_both_languages(name: str) -> None:
+    for label in load(name).labels:
+        zh, bar, en = label.partition(" | ")
+        if bar:
+            assert zh.strip(), label
+            assert en.strip(), label
+            assert HAN.search(zh), label
+        else:
+            words = re.findall(
+                r"[A-Za-z]{2,}", re.sub(r"\$[^$]*\$", "", label)
+            )
+            assert not HAN.search(label), label
+            assert set(words) <= SHARED, f"{label}: say it in Chinese too"
+
+
+def test_its_words_are_those_of_the_book(name: str) -> None:
+    sides = [label for label in load(name).labels if " | " in label]
+    text = "\n\n".join(f"# {s} {{#l{n}}}" for n, s in enumerate(sides))
+    page = Chapter(Path(f"docs/diagrams/{name}"), text)
+    assert list(problems(page, forbidden())) == []
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_it_is_sound_svg(name: str, edition: str, alone: bool) -> None:
+    alt = 'a < b & "c"'
+    svg = ElementTree.fromstring(draw(name, edition, alt, alone=alone))  # noqa: S314
+    (title,) = svg.iter(f"{SVG}title")
+    assert title.text == alt
+    assert svg.get("aria-labelledby") == title.get("id") != ""
+    assert svg.get("role") == "img"
+    assert svg.get("viewBox", "").startswith("0 0 460 ")
+    ids = [each.get("id") for each in svg.iter() if each.get("id")]
+    assert ids == [title.get("id")]
+    texts = ["".join(text.itertext()) for text in svg.iter(f"{SVG}text")]
+    assert texts
+    assert not [text for text in texts if "$" in text or " | " in text]
+
+
+def test_cells_are_all_of_one_size(name: str) -> None:
+    svg = ElementTree.fromstring(draw(name, "en", ""))  # noqa: S314
+    for group in svg.iter(f"{SVG}g"):
+        if "cells" in group.get("class", ""):
+            cells = list(group.iter(f"{SVG}rect"))
+            assert cells
+            for cell in cells:
+                assert cell.get("width") == cell.get("height") == "13"
+                assert float(cell.get("x", "")) % 0.5 == 0
+
+
+def test_its_lines_are_those_of_the_style_sheet(name: str) -> None:
+    style = (ROOT / "docs/assets/diagram.css").read_text("utf-8")
+    known = set(re.findall(r"\.([a-z]+)\b", style))
+    for classes in re.findall(r'class="([^"]+)"', draw(name, "en", "")):
+        assert set(classes.split()) <= known
+
+
+@pytest.mark.parametrize(
+    ("label", "drawn"),
+    [
+        ("a < b", "a &lt; b"),
+        ("头 1", "头 1"),
+        ("$Q$：3", '<tspan class="m">Q</tspan>：3'),
+        (
+            "$W^Q$ 3",
+            '<tspan class="m">W</tspan>'
+            '<tspan class="m script" dy="-5">Q</tspan>'
+            '<tspan dy="5"> 3</tspan>',
+        ),
+        (
+            "$x_{t-1}$",
+            '<tspan class="m">x</tspan><tspan class="m script" dy="4">t</tspan>'
+            '<tspan class="script">−1</tspan>',
+        ),
+        (
+            r"$\alpha_i$",
+            '<tspan class="m">α</tspan>'
+            '<tspan class="m script" dy="4">i</tspan>',
+        ),
+        (
+            "$W_i^K$",
+            '<tspan class="m">W</tspan><tspan class="m script" dy="4">i</tspan>'
+            '<tspan class="m script" dy="-9" dx="-3.2">K</tspan>',
+        ),
+        (
+            r"$\sqrt{d_{model}}$",
+            '√<tspan class="m">d</tspan>'
+            '<tspan class="script" dy="4">model</tspan>',
+        ),
+        ("$head_1$", 'head<tspan class="script" dy="4">1</tspan>'),
+    ],
+)
+def test_a_label_may_hold_formulas(label: str, drawn: str) -> None:
+    assert spans(label) == drawn
+
+
+def test_an_unknown_sign_is_named() -> None:
+    with pytest.raises(ValueError, match=r"knows no \\nope; add it"):
+        spans(r"$\nope$")
+
+
+def paths(drawing: Drawing) -> list[str]:
+    svg = ElementTree.fromstring(drawing.render("en", "x", ""))  # noqa: S314
+    return [path.get("d", "") for path in svg.iter(f"{SVG}path")]
+
+
+def test_an_arrow_turns_at_right_angles_and_stops_short() -> None:
+    drawing = Drawing(height=100)
+    above = drawing.cells(8, 8, 2, 3, "q")
+    below = drawing.box(100, 70, 40, 20, "$W$")
+    drawing.arrow(above.bottom(), below.top(), bend=0.25)
+    assert (above.width, above.height) == (3 * CELL, 2 * CELL)
+    assert above.bottom() == (29, 39)
+    assert below.top() == (120, 67)
+    shaft, head = paths(drawing)
+    assert shaft == "M29 39L29 42.5Q29 46 32.5 46L116 46Q120 46 120 50L120 62"
+    assert head == "M120 67L117 60L123 60z"
+
+
+def test_weights_shade_cells_and_none_crosses_one_out() -> None:
+    drawing = Drawing(height=100)
+    drawing.cells(8, 8, 1, 3, "a", weights=[[0.25, None, 1]])
+    svg = ElementTree.fromstring(drawing.render("en", "x", ""))  # noqa: S314
+    cells = list(svg.iter(f"{SVG}rect"))
+    assert [cell.get("fill-opacity") for cell in cells] == ["0.25", None, None]
+    assert [cell.get("class") for cell in cells] == [None, "off", None]
+    assert len(paths(drawing)) == 1
