@@ -6,6 +6,10 @@ An experiment NN_name.py defines three things:
     run(seed)               one run's results: {name: number}
     tables(results)         tables of {name: [number of each seed]}
 
+One that runs the code of a chapter's cells says which in CHAPTER and PARTS:
+
+    defined_in(CHAPTER, *PARTS)
+
 A table is a list of rows of cells, the head first; a cell is plain or
 `中文 | English`. What is recorded is in records/NN-name.json.
 """
@@ -32,7 +36,7 @@ import torch
 import attention_book
 from benchmarks.sidebyside import cpu_name, driver
 from literate import ROOT
-from literate.chapter import PACKAGE
+from literate.chapter import PACKAGE, defining
 from literate.records import RECORDS, Table
 from literate.tangle import write
 
@@ -93,16 +97,33 @@ def digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
 
 
-def digest_of_script(path: Path) -> str:
+def digest_of_script(path: Path, root: Path = ROOT) -> str:
     """Of all that decides an experiment's results, but for the package.
 
-    That is its code and that of the modules beside it that it imports.
-    Comments, docstrings and the function that makes the tables are not.
+    That is its code, that of the modules beside it that it imports, and the
+    cells of CHAPTER that bind the names in PARTS. Comments, docstrings and
+    the function that makes the tables are not.
+
+    Raises:
+        ExperimentError: It runs cells without saying which.
     """
     text = path.read_text("utf-8")
     names = set(re.findall(r"\bexperiments\.(\w+)", text)) - {"record"}
     helpers = [path.with_name(f"{name}.py") for name in sorted(names)]
     texts = [text, *(helper.read_text("utf-8") for helper in helpers)]
+    given: dict[str, Any] = {"CHAPTER": "", "PARTS": ()}
+    for node in ast.parse(text).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if name in given:
+                    given[name] = ast.literal_eval(value)
+    if "defined_in" in text and not all(given.values()):
+        raise ExperimentError(
+            f"{path.name} must say in CHAPTER and PARTS which cells it runs"
+        )
+    if given["CHAPTER"]:
+        cells = defining(given["CHAPTER"], *given["PARTS"], root=root)
+        texts += [cell.body for cell in cells]
     return digest(_bare(ast.parse(text)) for text in texts)
 
 
@@ -159,7 +180,7 @@ def perform(
     module = load(path)
     kept = root / ".cache/experiments" / f"{name}.json"
     of = {
-        "script": digest_of_script(path),
+        "script": digest_of_script(path, root),
         "package": digest_of_package(root),
         "machine": machine(),
     }
@@ -211,9 +232,9 @@ def remake_tables(name: str, path: Path, root: Path = ROOT) -> Path:
     """
     target = root / RECORDS / f"{name}.json"
     record = json.loads(target.read_text("utf-8"))
-    if record["script"] != digest_of_script(path):
+    if record["script"] != digest_of_script(path, root):
         raise ExperimentError(
-            f"{path.name} changed since it was recorded; "
+            f"{path.name} changed since it was recorded, or the cells that it runs did; "
             f"run: nox -s experiments -- {name}"
         )
     record["tables"] = make_tables(load(path), record["results"])

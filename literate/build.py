@@ -85,7 +85,8 @@ def serve(port: int) -> None:
     rebuild()
     server = LiveReloadServer(rebuild, "127.0.0.1", port, str(SITE))
     server.error_handler = lambda code: (SITE / "404.html").read_bytes()
-    for path in ("docs", "literate", "attention_book", "mkdocs.yml", "mkdocs.en.yml"):
+    watched = ("docs", "literate", "attention_book", "experiments", "mkdocs.yml", "mkdocs.en.yml")
+    for path in watched:
         server.watch(str(ROOT / path))
     print(f"Read the book at {url}zh/ or {url}en/ (Ctrl-C ends)")
     try:

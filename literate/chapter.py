@@ -244,16 +244,19 @@ def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[s
     return [s.get_name() for s in symbols if (imports if s.is_imported() else s.is_assigned())]
 
 
+def defining(path: str, *wanted: str, root: Path = ROOT) -> list[Block]:
+    """The cells of a chapter that bind any of these names."""
+    chapter = read(Path(path), root)
+    plain = (cell.code for cell in chapter.cells if not (cell.code.title or cell.code.role))
+    return [b for b in plain if set(wanted) & set(names(b.body, chapter.path, b.line))]
+
+
 def defined_in(path: str, *wanted: str, root: Path = ROOT) -> dict[str, Any]:
     """What the cells of a chapter define that bind these names, for tests and experiments."""
-    chapter = read(Path(path), root)
     namespace: dict[str, Any] = {}
-    for cell in chapter.cells:
-        code = cell.code
-        bound = names(code.body, chapter.path, code.line)
-        if not code.title and not code.role and set(wanted) & set(bound):
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile("\n" * code.line + code.body, path, "exec"), namespace)
+    for code in defining(path, *wanted, root=root):
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile("\n" * code.line + code.body, path, "exec"), namespace)
     return namespace
 
 

@@ -68,7 +68,8 @@ total = drawing.cells(x + 150, y + 84, 1, 3, "v")
 drawing.arrow(values.bottom(), total.top())
 below(scores, "得分 | scores")
 below(weights, "权重 | weights")
-below(keys, "查询、键 | q, keys")
+below(keys, "键 | keys")
+drawing.text(x + 48, y + 7, "查询 | query", anchor="start", small=True)
 
 three = panel(
     2, "4 一个上下文向量，还是每词一个 | 4 One context, or one a word"
