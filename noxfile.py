@@ -167,8 +167,8 @@ def gpu(session: nox.Session) -> None:
 
 # What tests the toolchain, and needs all that builds the book.
 TOOLCHAIN = (
-    *("build", "chapter", "drawing", "experiments", "labs"),
-    *("package", "prose", "run", "tangle"),
+    *("build", "chapter", "drawing", "exercises", "experiments"),
+    *("labs", "package", "prose", "run", "tangle"),
 )
 
 

@@ -19,19 +19,27 @@ def main(wheel: Path, sdist: Path) -> None:
     modules = {name for name in inside if ".dist-info/" not in name}
     assert {
         "attention_book/__init__.py",
+        "attention_book/exercises.json",
         "attention_book/models/grammar.safetensors",
         "attention_book/py.typed",
     } <= modules
     assert all(
         name.startswith("attention_book/")
-        and name.endswith((".py", "py.typed", ".safetensors"))
+        and name.endswith(
+            (".py", "py.typed", ".safetensors", "exercises.json")
+        )
         for name in modules
     ), modules
     assert any(name.endswith("licenses/LICENSE") for name in inside)
 
     with tarfile.open(sdist) as archive:
         parts = [name.split("/", 1)[1] for name in archive.getnames()]
-    for wanted in ("docs/chapters/02-scoring.md", "README.md", "noxfile.py"):
+    for wanted in (
+        "attention_book/exercises.json",
+        "docs/chapters/02-scoring.md",
+        "README.md",
+        "noxfile.py",
+    ):
         assert wanted in parts
     unwanted = ("site", ".nox", ".cache", "docs/chapters/figures", ".git/")
     assert not [name for name in parts if name.startswith(unwanted)]
@@ -56,6 +64,7 @@ def main(wheel: Path, sdist: Path) -> None:
 
     said = run("translate", "Tom chases Jerry.")
     assert said == "汤姆追逐杰瑞。\n", said
+    an_exercise_is_printed_and_checked()
     compiled_training_is_eager_training()
     print(f"attention-book {version} works from {wheel.name}")
 
@@ -70,6 +79,22 @@ def run(*arguments: str) -> str:
         encoding="utf-8",
         env=os.environ | {"PYTHONUTF8": "1"},
     ).stdout
+
+
+def an_exercise_is_printed_and_checked() -> None:
+    """As its stub, which is not written, and with code that is wrong."""
+    command = Path(sys.executable).with_name("attention-book")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "ex.py")
+        text = run("exercise", "03-2", "--language", "en")
+        for code, status in (
+            ("raise NotImplementedError", 2),
+            ("return (Q @ K.T).softmax(1) @ V", 1),
+        ):
+            attempt = text.replace("raise NotImplementedError", code)
+            file.write_text(attempt, "utf-8")
+            found = subprocess.run([command, "check", file], check=False)
+            assert found.returncode == status, code
 
 
 def compiled_training_is_eager_training() -> None:

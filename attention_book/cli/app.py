@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (f018507f23fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (84f008ddf40e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -52,7 +52,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Train and use the models of the Attention Book."""
+    """Train and use the models of the Attention Book, do its exercises."""
 
 
 def make_console() -> Console:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (c42eaf7e13c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (9562e7d5ef9b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import difflib
 import json
@@ -68,16 +68,18 @@ def _refuse(language: str | None, words: str, /, **values: object) -> NoReturn:
 
 
 def _find(exercise_id: str, language: str | None) -> dict[str, Any]:
-    """Return the exercise of this id, or refuse and name those like it."""
+    """Return the exercise of this id, or refuse and name those near it."""
     exercises = _load_exercises()
     if exercise_id not in exercises:
-        near = difflib.get_close_matches(exercise_id, exercises, cutoff=0)
+        chapter = exercise_id.partition("-")[0].zfill(2)
+        near = [name for name in exercises if name[:2] == chapter]
+        similar = difflib.get_close_matches(exercise_id, exercises, cutoff=0)
         _refuse(
             language,
             "没有练习 {wrong}，相近的有 {near} | "
             "there is no exercise {wrong}; near it are {near}",
             wrong=exercise_id,
-            near=", ".join(sorted(near)),
+            near=", ".join(near or sorted(similar)),
         )
     return exercises[exercise_id]
 
@@ -161,8 +163,7 @@ def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
         why = getattr(error, "msg", error)
         _refuse(language, wrong, file=file, line=line, why=why)
     if ast.dump(tree) == ast.dump(ast.parse(stub)):
-        wrong = "{file}：还没有写，请换掉 raise NotImplementedError | "
-        wrong += "{file}: not written yet; replace raise NotImplementedError"
+        wrong = "{file}：还没有写 | {file}: not written yet"
         _refuse(language, wrong, file=file)
     return marker[1], text
 

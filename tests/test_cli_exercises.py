@@ -1,0 +1,438 @@
+"""`attention-book exercise` and `check`, as processes of their own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from typer.testing import CliRunner
+
+from attention_book.cli import app, exercises
+from literate.chapter import ROOT, read_all
+
+
+EXERCISE = "03-2"
+RIGHT = """
+    scores = Q @ K.T
+    future = torch.ones_like(scores).triu(1).bool()
+    return scores.masked_fill(future, -torch.inf).softmax(dim=1) @ V"""
+WRONG = """
+    return (Q @ K.T).softmax(dim=1) @ V"""
+# Small, because torch takes a second or two to import.
+PEEL = {
+    "chapter": {"file": "02-apple.md", "zh": "苹果", "en": "Apples"},
+    "title": {"zh": "削皮", "en": "peel it"},
+    "task": {"zh": "减一，\n\n也就是 $n - 1$。", "en": "Take one off."},
+    "names": ["peel"],
+    "stub": [
+        "def peel(n):",
+        '    """Less."""',
+        "    raise NotImplementedError",
+    ],
+    "check": [
+        "found = peel(3)",
+        'assert found != 4, f"{{加了}} {found} | {{more}} {found}"',
+        'assert found + 1 == 3, "3 减 1 是 2 | 3 less 1 is 2"',
+    ],
+}
+
+
+def start(
+    *arguments: object, cwd: Path = ROOT, **env: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a process, its locale English unless told."""
+    return subprocess.run(
+        [sys.executable, "-m", "attention_book.cli", *map(str, arguments)],
+        cwd=cwd,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "LC_ALL": "C.UTF-8",
+            **env,
+        },
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def printed() -> str:
+    """What `exercise` prints to a file."""
+    return start("exercise", EXERCISE).stdout.decode()
+
+
+@pytest.fixture
+def ex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file as a reader has it before writing, of a small exercise."""
+    book = tmp_path / "exercises.json"
+    names = ("02-1", "02-2", "12-2", "30-1")
+    book.write_text(json.dumps(dict.fromkeys(names, PEEL)), "utf-8")
+    monkeypatch.setattr(exercises, "_EXERCISES", book)
+    exercises._load_exercises.cache_clear()
+    file = tmp_path / "ex.py"
+    file.write_bytes(
+        CliRunner().invoke(app, ["exercise", "02-1"]).stdout_bytes
+    )
+    yield file
+    exercises._load_exercises.cache_clear()
+
+
+def write(file: Path, code: str) -> int:
+    """Put code in the place of the stub's; return its first line's number."""
+    text = file.read_text("utf-8")
+    before, _ = text.split("    raise NotImplementedError")
+    file.write_text(before + code.lstrip("\n") + "\n", "utf-8")
+    return before.count("\n") + 1
+
+
+@pytest.fixture
+def check(
+    ex: Path, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
+    """Check the file: the status, and all that is said in the order it was."""
+
+    def run_and_read(language: str = "en") -> tuple[int, str]:
+        command = ["check", str(ex), "--language", language]
+        found = CliRunner().invoke(app, command)
+        passed_on, errors = capfd.readouterr()
+        assert "Traceback" not in found.output + errors, found.output + errors
+        output = found.output.replace(str(ex), "ex.py")
+        return found.exit_code, passed_on + output
+
+    return run_and_read
+
+
+def test_every_exercise_of_the_book_is_listed() -> None:
+    said = CliRunner().invoke(app, ["exercise", "--language", "en"]).output
+    for chapter in read_all():
+        for one in chapter.exercises:
+            assert f"   {one.id}  {one.title[1]}\n" in said
+    assert "\n03 Self-attention by hand\n" in f"\n{said}"
+    chinese = CliRunner().invoke(app, ["exercise", "--language", "zh"]).output
+    assert "03 手算自注意力\n" in chinese
+    assert len(chinese.splitlines()) == len(said.splitlines())
+
+
+def test_a_printed_exercise_runs_and_names_itself(printed: str) -> None:
+    lines = printed.splitlines()
+    assert lines[0] == f"# attention-book exercise {EXERCISE}"
+    assert lines[1] == f"# Exercise {EXERCISE}: only the past"
+    assert "in which a token attends to itself" in printed
+    compile(printed, "ex.py", "exec")
+    assert printed.endswith("    raise NotImplementedError\n")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_printed_exercise_is_python_of_narrow_lines(
+    language: str,
+) -> None:
+    for name in json.loads(
+        (ROOT / "attention_book/exercises.json").read_text("utf-8")
+    ):
+        found = CliRunner().invoke(
+            app, ["exercise", name, "--language", language]
+        )
+        assert found.exit_code == 0
+        compile(found.output, "ex.py", "exec")
+        for line in found.output.splitlines():
+            assert cell_len(line) <= 79 or " " not in line[2:]
+            assert not re.match("# [，。；：？！、）》”]", line)
+
+
+@pytest.mark.parametrize(
+    ("variables", "chinese"),
+    [
+        ({"LC_ALL": "zh_CN.UTF-8"}, True),
+        ({"LC_ALL": "", "LANG": "zh_TW.UTF-8"}, True),
+        ({"LC_ALL": "", "LC_MESSAGES": "en_GB.UTF-8", "LANG": "zh_CN"}, False),
+        ({"LC_ALL": "de_DE.UTF-8", "LANG": "zh_CN.UTF-8"}, False),
+    ],
+)
+def test_the_language_is_that_of_the_locale(
+    variables: dict[str, str], chinese: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    said = CliRunner().invoke(app, ["exercise", EXERCISE]).output
+    assert ("练习 03-2，只看过去" in said) == chinese
+    said = CliRunner().invoke(app, ["exercise", "99-9"]).output
+    assert ("没有练习 99-9" in said) == chinese
+
+
+def test_a_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    found = start(
+        "exercise",
+        EXERCISE,
+        "--language",
+        "zh",
+        LC_ALL="en_US.ISO-8859-1",
+        PYTHONIOENCODING="latin-1",
+    )
+    assert "练习 03-2，只看过去\n" in found.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("code", "language", "status", "said"),
+    [
+        (RIGHT, "zh", 0, "练习 03-2 通过"),
+        (
+            WRONG,
+            "en",
+            1,
+            "Exercise 03-2 failed: the first token sees itself alone, "
+            "with weight 1: its output is V's row",
+        ),
+    ],
+)
+def test_an_exercise_of_the_book_in_a_terminal(
+    code: str,
+    language: str,
+    status: int,
+    said: str,
+    printed: str,
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "ex.py"
+    file.write_text(printed, "utf-8")
+    write(file, '\n    print("a line of my own")' + code)
+    found = start("check", "ex.py", "--language", language, cwd=tmp_path)
+    *own, last = found.stdout.decode().splitlines()
+    assert set(own) == {"a line of my own"}
+    assert last == said
+    assert found.returncode == status
+    assert found.stderr == b""
+
+
+def test_right_code_passes(ex: Path, check: Callable[..., Any]) -> None:
+    write(ex, '\n    print("mine")\n    return n - 1')
+    assert check() == (0, "mine\nExercise 02-1 passed\n")
+    assert check("zh") == (0, "mine\n练习 02-1 通过\n")
+
+
+def test_wrong_code_is_told_what_is_wrong(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    write(ex, "\n    return n - 2")
+    assert check() == (1, "Exercise 02-1 failed: 3 less 1 is 2\n")
+    assert check("zh") == (1, "练习 02-1 没有通过：3 减 1 是 2\n")
+    ex.write_text(ex.read_text("utf-8").replace("n - 2", "n + 1"), "utf-8")
+    assert check() == (1, "Exercise 02-1 failed: {more} 4\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("return n.x", "line {}: AttributeError: 'int' object has no attr"),
+        (
+            'raise ValueError("a\\n  {} c")',
+            "line {}: ValueError: a {{}} c\n",
+        ),
+        ("raise ValueError", "line {}: ValueError\n"),
+        ('assert n < 0, "mine | own"', "line {}: AssertionError: mine | own"),
+        ("raise SystemExit(0)", "line {}: it ends the program"),
+        ("return peel(n)", "line {}: RecursionError: max"),
+        ("return input()", "line {}: EOFError"),
+        ("n = 1; raise NotImplementedError", "is not written: ex.py, line {}"),
+        ("import os; os._exit(7)", "the program ended early, with status 7"),
+        ("import os; os.abort()", "the program ended early, with status -6"),
+        ("return None", "failed where the check uses it: TypeError: uns"),
+        ("return int('x')", "line {}: ValueError: invalid literal"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    ex: Path, check: Callable[..., Any], code: str, says: str
+) -> None:
+    line = write(ex, f"    {code}")
+    status, said = check()
+    assert status == 1
+    assert said.count("\n") == 1, said
+    assert says.format(line) in said
+    status, said = check("zh")
+    assert status == 1
+    assert said.startswith("练习 02-1 没有")
+
+
+def test_what_goes_wrong_before_the_check_is_one_line(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    text = ex.read_text("utf-8")
+    for code, says in [
+        ("1 / 0", "line 1{}: ZeroDivisionError: division by zero\n"),
+        ("import sys; sys.exit()", "line 1{}: it ends the program\n"),
+        ("import no_such_thing", "line 1{}: ModuleNotFoundError: No module"),
+    ]:
+        ex.write_text(f"{text}\n\n{code}\n", "utf-8")
+        last = len(ex.read_text("utf-8").splitlines())
+        status, said = check()
+        assert status == 1
+        assert says.format(last % 10) in said
+
+
+def test_an_endless_loop_is_stopped(
+    ex: Path, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(ex, "    print('on it')\n    while True:\n        pass")
+    monkeypatch.setattr(exercises, "_TIME_LIMIT", 3)
+    wanted = "on it\nExercise 02-1 failed: it was not done after 3 seconds\n"
+    assert check() == (1, wanted)
+
+
+def test_a_thread_that_goes_on_does_not_hold_up_the_result(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    write(
+        ex,
+        "    import threading, time\n"
+        "    threading.Thread(target=time.sleep, args=(1000,)).start()\n"
+        "    return n - 1",
+    )
+    assert check()[0] == 0
+
+
+def test_a_program_of_ones_own_below_is_not_run(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    own = '\n\n\nif __name__ == "__main__":\n    raise SystemExit'
+    write(ex, "    return n - 1" + own)
+    assert check()[0] == 0
+
+
+def test_a_neighbouring_file_can_be_imported_and_no_module_of_ours(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    ex.with_name("helper.py").write_text("number = 3\n")
+    write(ex, "    from helper import number\n    import translate")
+    said = check()[1]
+    assert "ModuleNotFoundError: No module named 'translate'" in said
+
+
+def test_a_class_may_be_a_dataclass(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    """Whose strings of types are looked up in the module."""
+    text = ex.read_text("utf-8").replace(
+        "def peel", "@dataclass\nclass C:\n    n: 'int'\n\n\ndef peel"
+    )
+    head = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass"
+    )
+    ex.write_text(text.replace("\n\n@", f"\n{head}\n@"), "utf-8")
+    write(ex, "    return C(n - 1).n")
+    assert check()[0] == 0
+
+
+def test_a_renamed_function_is_asked_for(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    write(ex, "    return n - 1")
+    text = ex.read_text("utf-8")
+    ex.write_text(text.replace("def peel", "def mine"), "utf-8")
+    wanted = "Exercise 02-1 failed: ex.py does not define peel; use that name"
+    assert check() == (1, f"{wanted}\n")
+    assert "ex.py 里没有 peel，请用这个名字" in check("zh")[1]
+
+
+def test_a_changed_signature_is_told(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    write(ex, "    return n - 1")
+    ex.write_text(ex.read_text("utf-8").replace("(n)", "(m, n)"), "utf-8")
+    status, said = check()
+    assert status == 1
+    assert "where the check uses it: TypeError: peel() missing 1" in said
+
+
+def refused(file: Path, *options: str) -> str:
+    """What is said, in one line and with status 2, of a file not to be run."""
+    found = CliRunner().invoke(app, ["check", str(file), *options])
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert found.stderr.startswith("attention-book: ")
+    assert found.stderr.count("\n") == 1
+    return found.stderr
+
+
+def test_a_byte_order_mark_does_no_harm(ex: Path) -> None:
+    ex.write_bytes(b"\xef\xbb\xbf" + ex.read_bytes())
+    assert "ex.py: not written yet" in refused(ex, "--language", "en")
+    ex.write_bytes(
+        b"\xef\xbb\xbf" + ex.read_bytes()[3:].replace(b"\n", b"\r\n")
+    )
+    assert "ex.py：还没有写" in refused(ex, "--language", "zh")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text, "ex.py: not written yet"),
+        (lambda text: text + "# a remark\n", "ex.py: not written yet"),
+        (lambda text: text.split("\n", 1)[1], "its first line must name the"),
+        (
+            lambda text: "",
+            "must name the exercise: # attention-book exercise 03-2",
+        ),
+        (
+            lambda text: text.replace("02-1", "02-11"),
+            "there is no exercise 02-11; near it are 02-1, 02-2\n",
+        ),
+        (lambda text: text + "\nx = (\n", "a syntax error: '(' was never"),
+        (lambda text: text + "\nreturn 1\n", "'return' outside function"),
+        (lambda text: text + "\nx = '\0'\n", "a syntax error: source code"),
+    ],
+)
+def test_a_file_that_can_not_be_checked_is_refused(
+    ex: Path, change, says
+) -> None:
+    ex.write_text(change(ex.read_text("utf-8")), "utf-8")
+    assert says in refused(ex, "--language", "en")
+
+
+def test_a_syntax_error_names_its_line(ex: Path) -> None:
+    line = write(ex, "\n    return (")
+    assert f"ex.py, line {line}: a syntax" in refused(ex, "--language", "en")
+    assert f"ex.py 第 {line} 行有语法错误" in refused(ex, "--language", "zh")
+
+
+def test_what_is_no_text_file_is_refused(ex: Path) -> None:
+    missing = ex.with_name("none.py")
+    assert f"there is no file {missing}" in refused(
+        missing, "--language", "en"
+    )
+    assert "cannot be read: Is a dir" in refused(ex.parent, "--language", "en")
+    ex.write_bytes(ex.read_text("utf-8").encode("utf-16"))
+    assert "ex.py: wanted UTF-8, got another byte at 0" in refused(
+        ex, "--language", "en"
+    )
+
+
+@pytest.mark.usefixtures("ex")
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [
+        ("02-9", "02-1, 02-2"),
+        ("2-2", "02-1, 02-2"),
+        ("30", "30-1"),
+        ("99-2", "02-2, 12-2, 30-1"),
+    ],
+)
+def test_an_unknown_exercise_is_refused_with_those_near_it(
+    wrong: str, near: str
+) -> None:
+    found = CliRunner().invoke(app, ["exercise", wrong, "--language", "en"])
+    assert found.exit_code == 2
+    said = f"there is no exercise {wrong}; near it are {near}\n"
+    assert found.stderr == f"attention-book: {said}"
+
+
+def test_there_are_two_languages() -> None:
+    found = CliRunner().invoke(app, ["exercise", "--language", "fr"])
+    assert found.exit_code == 2

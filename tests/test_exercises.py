@@ -1,0 +1,399 @@
+"""Exercises that a reader can check: read, run, tangled, shown."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from literate.blocks import ChapterError
+from literate.chapter import Chapter, read_all
+from literate.export import export
+from literate.tangle import EXERCISES
+from literate.weave import weave
+from tests.book import Book
+
+
+CHAPTER = '''# 苹果 | Apples {#apples}
+
+## 练习 | Exercises {#exercises}
+
+**练习 1，削皮。** 写一个函数 `peel(n)`，见[第二章](02-apple.md)。
+
+把 **n** 减一。
+
+**Exercise 1: peel it.** Write a function `peel(n)`, see [chapter 2](02-apple.md).
+
+Take one off **n**.
+
+$$
+n - 1
+$$
+
+```python exercise="02-1"
+def peel(n):
+    """Take one off."""
+    raise NotImplementedError
+```
+
+/// details | 检查 | Check
+
+```python check="02-1"
+import math
+
+assert peel(math.floor(3.5)) == 2, "3 减 1 是 2 | 3 less 1 is 2"
+```
+
+///
+
+/// details | 答案 | Answer
+
+减一就行。
+
+Subtract.
+
+```python answer="02-1"
+def peel(n):
+    """Take one off."""
+    return n - 1
+```
+
+///
+'''
+SECOND = CHAPTER[CHAPTER.index("**练习 1") :].replace("02-1", "02-2")
+SECOND = SECOND.replace("练习 1", "练习 2").replace("Exercise 1", "Exercise 2")
+STUB, CHECK, ANSWER = (
+    CHAPTER[: CHAPTER.index(f"```python {role}=")].count("\n") + 1
+    for role in ("exercise", "check", "answer")
+)
+
+
+def chapter(text: str) -> Chapter:
+    return Chapter(Path("docs/chapters/02-apple.md"), text).check()
+
+
+def without(role: str) -> str:
+    start = CHAPTER.index(f"```python {role}=")
+    return CHAPTER[:start] + CHAPTER[CHAPTER.index("```\n", start) + 4 :]
+
+
+def test_an_exercise_is_read() -> None:
+    (one,) = chapter(CHAPTER).exercises
+    assert one.id == "02-1"
+    assert one.title == ("削皮", "peel it")
+    assert one.task == (
+        "写一个函数 `peel(n)`，见第二章。\n\n把 n 减一。\n\n$$\nn - 1\n$$",
+        "Write a function `peel(n)`, see chapter 2.\n\n"
+        "Take one off n.\n\n$$\nn - 1\n$$",
+    )
+    assert one.wanted == ["peel"]
+    first, second = chapter(CHAPTER + "\n" + SECOND).exercises
+    assert (first.id, second.id) == ("02-1", "02-2")
+
+
+def test_a_question_may_be_a_title_and_stand_without_code() -> None:
+    text = "**练习 1，为什么？** 想一想。\n\n**Exercise 1: why?** Think.\n"
+    assert chapter(text).exercises == []
+    (found,) = chapter(text + "\n" + SECOND).exercises
+    assert found.id == "02-2"
+    assert chapter(CHAPTER.replace("削皮。", "削皮？")).exercises[0].title == (
+        "削皮？",
+        "peel it",
+    )
+
+
+def test_every_name_of_a_stub_is_wanted() -> None:
+    start = 'exercise="02-1"\n'
+    more = "import math\nfrom math import pi\n\nSEEDS, core = 5, [i for i in (1, 2)]\n"
+    text = CHAPTER.replace(start, start + more)
+    text = text.replace(
+        'answer="02-1"\n', 'answer="02-1"\nSEEDS, core = 6, 1\n'
+    )
+    assert chapter(text).exercises[0].wanted == ["SEEDS", "core", "peel"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (without("check"), ANSWER - 5, "here stands the check of 02-1, not"),
+        (without("answer"), STUB, "exercise 02-1 has no answer; write it in"),
+        (without("exercise"), CHECK - 5, "here stands the exercise of 02-1"),
+        (CHAPTER[: CHAPTER.index("/// details")], STUB, "has no check; write"),
+        (
+            CHAPTER[: CHAPTER.index("/// details | 答案")] + SECOND,
+            STUB,
+            "02-1 has no answer",
+        ),
+        (CHAPTER.replace("02-1", "02-2"), STUB, "is that of 02-1, not 02-2"),
+        (CHAPTER.replace("02-1", "2-1"), STUB, 'write exercise="02-1"'),
+        (
+            CHAPTER.replace('answer="02-1"', 'answer="02-2"'),
+            ANSWER,
+            "is that of 02-1, not 02-2",
+        ),
+        (CHAPTER.replace("练习 1", "练习 2"), 5, "this is exercise 1 of the"),
+        (CHAPTER.replace("Exercise 1", "Exercise 2"), 9, "begin it `**练习 1"),
+        (
+            CHAPTER.replace("**练习 1，削皮。**", "**练习 1，削皮**："),
+            5,
+            "begin",
+        ),
+        (CHAPTER.replace("peel it.**", "peel it**."), 9, "begin it `**练习 1"),
+        (CHAPTER.replace("**练习 1", "练习 1"), STUB, "no task stands above"),
+        (
+            CHAPTER + "\n" + SECOND.replace("习 2", "习 1"),
+            47,
+            "this is exercise 2",
+        ),
+        (
+            CHAPTER.replace("$$\nn - 1\n$$", "---"),
+            STUB - 2,
+            "between task and stub stands the hr of line 13",
+        ),
+        (
+            CHAPTER.replace("| 检查 | Check", "| 测试 | Test"),
+            CHECK,
+            "the check of 02-1 must stand folded, in `/// details | 检查 |",
+        ),
+        (
+            CHAPTER.replace("| 答案 | Answer", "| 检查 | Check"),
+            ANSWER,
+            "must stand folded, in `/// details | 答案 | Answer`",
+        ),
+        (
+            CHAPTER.replace("**练习 1", "/// note | 甲 | A\n\n**练习 1")
+            + "\n///\n",
+            STUB + 2,
+            "a stub is not folded",
+        ),
+        (
+            CHAPTER + "\n" + CHAPTER[CHAPTER.index("/// details | 答案") :],
+            53,
+            "02-1 is complete, not another answer",
+        ),
+        (
+            CHAPTER.replace('    """Take one off."""\n', "", 1),
+            STUB,
+            "a function or a class with a docstring",
+        ),
+        (CHAPTER.replace("(n):", "(n:", 1), STUB + 1, "was never closed"),
+        (
+            CHAPTER.replace("assert peel", "print(peel")
+            .replace('== 2, "3', '== 2), ("3')
+            .replace('is 2"', 'is 2")'),
+            CHECK,
+            "a check asserts something; add an assert",
+        ),
+        (
+            CHAPTER.replace(', "3 减 1 是 2 | 3 less 1 is 2"', ""),
+            28,
+            "a message",
+        ),
+        (
+            CHAPTER.replace("3 减 1 是 2 | ", ""),
+            28,
+            'message, "中文 | English"',
+        ),
+        (CHAPTER.replace(" | 3 less 1 is 2", ""), 28, "says what is wrong"),
+        (
+            CHAPTER.replace(
+                'def peel(n):\n    """Take one off."""\n    return',
+                "def skin(n):\n    return",
+            ),
+            ANSWER,
+            "the answer does not define peel, as the stub does",
+        ),
+        (
+            CHAPTER.replace('check="02-1"', "check"),
+            CHECK,
+            "would not be tested",
+        ),
+        (
+            CHAPTER.replace('check="02-1"', 'check="02-1" answer="02-1"'),
+            CHECK,
+            "would not be tested",
+        ),
+    ],
+)
+def test_an_exercise_that_is_not_whole_is_named(
+    text: str, line: int, says: str
+) -> None:
+    with pytest.raises(ChapterError) as caught:
+        chapter(text)
+    message = str(caught.value)
+    assert message.startswith(f"docs/chapters/02-apple.md:{line}: "), message
+    assert says in message
+
+
+TITLE = '```python title="attention_book/apple.py"\ndef peel(n):\n    return n\n```\n\n'
+
+
+def test_an_answer_must_pass_its_check_and_a_stub_must_not(book: Book) -> None:
+    book.write(CHAPTER)
+    assert "3 passed" in book.run().stdout
+
+    book.write(CHAPTER.replace("return n - 1", "return n - 2"))
+    said = book.run().stdout
+    assert "1 failed, 2 passed" in said
+    assert f"02-apple.md:{CHECK + 3}: in <module>" in said
+    assert "3 减 1 是 2 | 3 less 1 is 2" in said
+
+    book.write(CHAPTER.replace("raise NotImplementedError", "return n - 1"))
+    said = book.run().stdout
+    assert "1 failed, 2 passed" in said
+    assert f"02-apple.md:{STUB}: its check passes though nothing is" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "def peel(n):",
+            "import no_such_thing\n\n\ndef peel(n):",
+            "No module",
+        ),
+        ("raise NotImplementedError", "return m", "name 'm' is not defined"),
+        ("raise NotImplementedError", "raise ValueError", "ValueError"),
+    ],
+)
+def test_a_stub_must_fail_because_it_is_not_written(
+    book: Book, old: str, new: str, says: str
+) -> None:
+    book.write(CHAPTER.replace(old, new, 1))
+    said = book.run().stdout
+    assert "1 failed, 2 passed" in said
+    assert says in said
+
+
+def test_an_exercise_sees_nothing_but_itself(book: Book) -> None:
+    """Neither the chapter nor, in its check, what the answer imports."""
+    cell = "```python\nSEEDS = 1\n```\n\n"
+    book.write(cell + CHAPTER)
+    assert "4 passed" in book.run().stdout
+    book.write(cell + CHAPTER.replace("return n - 1", "return n - SEEDS"))
+    assert "name 'SEEDS' is not defined" in book.run().stdout
+
+    used = CHAPTER.replace("import math\n\nassert", "assert")
+    used = used.replace('answer="02-1"\n', 'answer="02-1"\nimport math\n\n\n')
+    book.write(used)
+    said = book.run().stdout
+    assert "name 'math' is not defined" in said
+
+    book.write(CHAPTER + "\n```python\npeel(3)\n```\n")
+    assert "name 'peel' is not defined" in book.run().stdout
+
+
+def test_an_exercise_leaves_the_chapters_random_numbers(book: Book) -> None:
+    seeded = CHAPTER.replace(
+        "import math\n", "import math\nimport random\n\nrandom.seed(1)\n"
+    )
+    cell = "```python\nimport random\n\n{}\n```\n\n"
+    same = "assert random.random() == first"
+    book.write(
+        cell.format("random.seed(2)\nfirst = random.random()\nrandom.seed(2)")
+        + seeded
+        + "\n"
+        + cell.format(same)
+    )
+    assert "5 passed" in book.run().stdout
+
+
+def test_an_exercise_runs_alone_and_counts_for_the_chapter(book: Book) -> None:
+    failing = "```python\nassert False\n```\n\n"
+    book.write(failing + CHAPTER)
+    assert "3 passed, 1 deselected" in book.run("-k", "02-1").stdout
+    stamp = book.root / ".cache/ran/02-apple"
+    assert not stamp.exists()
+    book.write(CHAPTER)
+    book.run("-k", f"line:{ANSWER}")
+    assert not stamp.exists()
+    book.run()
+    assert stamp.exists()
+    book.write(CHAPTER.replace("n - 1\n```", "n - 2\n```"))
+    book.run()
+    assert not stamp.exists()
+
+
+def test_tangle_writes_all_but_the_answers(
+    book: Book, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.write(TITLE + CHAPTER)
+    assert book.tangle() == 0
+    file = book.root / EXERCISES
+    text = file.read_text("utf-8")
+    assert "n - 1" in text  # of the task
+    assert "return n - 1" not in text
+    assert json.loads(text) == {
+        "02-1": {
+            "chapter": {"file": "02-apple.md", "zh": "苹果", "en": "Apples"},
+            "title": {"zh": "削皮", "en": "peel it"},
+            "task": {
+                "zh": "写一个函数 `peel(n)`，见第二章。\n\n把 n 减一。\n\n$$\nn - 1\n$$",
+                "en": "Write a function `peel(n)`, see chapter 2.\n\n"
+                "Take one off n.\n\n$$\nn - 1\n$$",
+            },
+            "names": ["peel"],
+            "stub": [
+                "def peel(n):",
+                '    """Take one off."""',
+                "    raise NotImplementedError",
+            ],
+            "check": [
+                "import math",
+                "",
+                "assert peel(math.floor(3.5)) == 2, "
+                '"3 减 1 是 2 | 3 less 1 is 2"',
+            ],
+        }
+    }
+    assert book.tangle("--check") == 0
+    file.write_text(text.replace("削皮", "切开"), "utf-8")
+    assert book.tangle("--check") == 1
+    said = capsys.readouterr().err
+    assert 'exercises.json:9: has \'   "zh": "切开",\', the chapter' in said
+    assert "and is older; run: nox -s tangle" in said
+    assert book.tangle() == 0
+    assert file.read_text("utf-8") == text
+
+    book.module.write_text(book.module.read_text().replace("n\n", "+n\n"))
+    assert book.tangle("--stitch") == 0
+    assert file.read_text("utf-8") == text
+
+    book.write(TITLE)
+    assert book.tangle("--check") == 1
+    assert book.tangle() == 0
+    assert json.loads(file.read_text("utf-8")) == {}
+
+
+def test_a_book_without_exercises_has_no_file_of_them(book: Book) -> None:
+    book.write(TITLE)
+    assert book.tangle() == 0
+    assert not (book.root / EXERCISES).exists()
+
+
+def test_the_page_labels_a_stub_and_says_how_to_check_it() -> None:
+    woven = weave(chapter(CHAPTER), "zh")
+    assert '```python title="练习 02-1"\ndef peel(n):' in woven
+    assert "```python\nimport math\n" in woven
+    assert woven.index("{#exercises") < woven.index("exercise 02-1 > ex.py")
+    assert woven.index("exercise 02-1 > ex.py") < woven.index("练习 1，")
+    english = weave(chapter(CHAPTER), "en")
+    assert '```python title="Exercise 02-1"' in english
+    assert english.count("attention-book check ex.py") == 2  # one is hidden
+    none = CHAPTER[: CHAPTER.index("**练习")]
+    assert "attention-book" not in weave(chapter(none), "zh")
+
+
+def test_a_notebook_folds_checks_and_answers() -> None:
+    book = json.loads(export(chapter(CHAPTER), "en"))
+    codes = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    stub, check, answer = [cell["metadata"] for cell in codes]
+    assert stub == {}
+    folded = {"jupyter": {"source_hidden": True}}
+    assert check == {"tags": ["raises-exception"], **folded}
+    assert answer == folded
+
+
+def test_the_exercises_of_the_book_have_ids_of_their_own() -> None:
+    ids = [e.id for chapter in read_all() for e in chapter.exercises]
+    assert len(ids) >= 4
+    assert len(set(ids)) == len(ids)
