@@ -17,7 +17,7 @@ NAMES = sorted(
     for path in (ROOT / "docs/diagrams").glob("*.py")
 )
 # Words that both languages share, and names in code.
-SHARED = {"softmax", "Tom", "Jerry"}
+SHARED = {"softmax", "Tom", "chases", "Jerry"}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
