@@ -1,4 +1,4 @@
-# Made from docs/chapters/41-fused-attention.md (76598bda50bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (76598bda50bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
