@@ -1,4 +1,4 @@
-# Made from docs/chapters/04-recurrent.md (039d51ce7315). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/44-seq2seq.md (039d51ce7315). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
