@@ -24,7 +24,8 @@
     if (!texts.length) say("", "no label");
     if (!within(edges(svg.getBBox()), view)) say("", "sticks out of the drawing");
     const frames = [...svg.querySelectorAll(".box > rect, .ring > rect, .group")];
-    const cells = [...svg.querySelectorAll(".cells > rect")].map((cell) => edges(cell.getBBox()));
+    const cells = [...svg.querySelectorAll(".cells > rect")].map((cell) =>
+      ({ cell: edges(cell.getBBox()), empty: getComputedStyle(cell).fill === "none" }));
     const points = [...svg.querySelectorAll("path.line")].flatMap((path) =>
       Array.from({ length: path.getTotalLength() / 2 }, (_, i) => path.getPointAtLength(2 * i)));
     const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
@@ -35,7 +36,8 @@
       if (!within(box, view)) say(text, "leaves the drawing");
       if (text.parentElement.matches(".box, .ring") && !within(box, edges(text.parentElement.firstElementChild.getBBox())))
         say(text, "leaves its box");
-      if (cells.some((cell) => meet(box, cell))) say(text, "on a cell");
+      // A number may stand in an empty cell.
+      if (cells.some(({ cell, empty }) => meet(box, cell) && !(empty && within(box, cell)))) say(text, "on a cell");
       if (points.some(({ x, y }) => meet(box, { left: x, right: x, top: y, bottom: y }))) say(text, "on a line");
       let below = ground.slice(0, 3);
       for (const frame of frames) {
@@ -48,9 +50,9 @@
       const contrast = (Math.max(...both) + .05) / (Math.min(...both) + .05);
       if (contrast < 4.5) say(text, `contrast ${contrast.toFixed(2)}`);
       if (size * scale < 9) say(text, `${(size * scale).toFixed(1)} pixels high`);
-      if (edition === "en" && /[\u3400-\u9fff]/.test(text.textContent)) say(text, "Chinese");
     });
-    if (edition === "zh" && !/[\u3400-\u9fff]/.test(svg.textContent)) say("", "not in Chinese");
+    const title = svg.querySelector("title").textContent;
+    if (/^[^a-z]*[\u3400-\u9fff]/i.test(title) !== (edition === "zh")) say(title, "in another language");
   }
   return faults;
 }
