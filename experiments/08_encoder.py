@@ -129,10 +129,11 @@ def train(
 ) -> float:
     """Learn to sort; return the fraction of numbers in their right place."""
     torch.manual_seed(seed)
+    encoder = make_encoder(residual, n_layers, draw)
     model = nn.Sequential(
         nn.Embedding(N_VALUES, D_MODEL),
         SinusoidalPositions(D_MODEL),
-        make_encoder(residual, n_layers, draw),
+        encoder,
         nn.Linear(D_MODEL, N_VALUES),
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
