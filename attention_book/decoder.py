@@ -1,4 +1,4 @@
-# Made from docs/chapters/09-decoder.md (2a9462b442e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/46-layers.md (f3a03efd0f67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 
 from jaxtyping import Float, Int
@@ -21,19 +21,24 @@ def teacher_forcing_pair(
     Args:
         target: Translations that begin with `<bos>` and end with `<eos>`.
 
+    Returns:
+        All tokens but the last, and all tokens but the first.
+
     Source: Vaswani et al. (2017), §3.1, "offset by one position".
     """
     return target[..., :-1], target[..., 1:]
 
 
 class DecoderLayer(nn.Module):
-    """A decoder layer, Vaswani et al. (2017), §3.1, §3.2.3 and figure 1.
+    """Causal self-attention, cross-attention, feed-forward network.
 
     Args:
         self_attention: Among the target tokens so far.
         cross_attention: From the target tokens to the source.
         feed_forward: The third sublayer.
         residuals: The residual connection around each: PostNorm or PreNorm.
+
+    Source: Vaswani et al. (2017), §3.1, §3.2.3 and figure 1, right.
     """
 
     def __init__(
@@ -82,7 +87,7 @@ class Decoder(nn.Module):
 
     Args:
         layers: From the first to the last.
-        norm: After the last: LayerNorm for pre-norm, nothing for post-norm.
+        norm: The final normalisation: LayerNorm for pre-norm, else nothing.
     """
 
     layers: Iterable[DecoderLayer]

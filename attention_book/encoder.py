@@ -1,4 +1,4 @@
-# Made from docs/chapters/08-encoder.md (521e828fb89b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/46-layers.md (a3159d2cb701). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -21,13 +21,15 @@ __all__ = [
 
 
 class FeedForward(nn.Module):
-    """Each token's feed-forward network, Vaswani et al. (2017), §3.3, eq. 2.
+    """Two linear layers with an activation between, for each token alone.
 
     Args:
         d_model: Width of input and output.
         d_ff: Width in the middle; the paper takes 4 d_model.
         activation: torch.relu in the paper, F.gelu in BERT.
         dropout: Dropout rate of the middle; the paper has none there.
+
+    Source: Vaswani et al. (2017), §3.3, eq. 2.
     """
 
     def __init__(
@@ -52,13 +54,43 @@ class FeedForward(nn.Module):
         return self.down_proj(self.dropout(middle))
 
 
+class SwiGLU(nn.Module):
+    """A feed-forward network whose middle is gated: (SiLU(xW) ∘ xV) W_2.
+
+    Args:
+        d_model: Width of input and output.
+        d_ff: Width in the middle; 8/3 d_model has as many parameters as a
+            FeedForward of 4 d_model, biases aside.
+        dropout: Dropout rate of the middle; not in eq. 6.
+
+    Source: Shazeer (2020), §2, eq. 6.
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int, *, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.up_proj = nn.Linear(d_model, 2 * d_ff, bias=False)
+        self.down_proj = nn.Linear(d_ff, d_model, bias=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch d_model"]:
+        """Apply the network to each token."""
+        gate, content = self.up_proj(x).chunk(2, dim=-1)
+        return self.down_proj(self.dropout(F.silu(gate) * content))
+
+
 class PostNorm(nn.Module):
-    """LayerNorm(x + f(x)), Vaswani et al. (2017), §3.1 and §5.4.
+    """Residual connection, then layer normalisation: LayerNorm(x + f(x)).
 
     Args:
         d_model: Width of the token vectors.
         dropout: Dropout rate of f(x).
         eps: What the normalisation adds to the variance.
+
+    Source: Vaswani et al. (2017), §3.1 and §5.4.
     """
 
     def __init__(
@@ -75,13 +107,28 @@ class PostNorm(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
+class PreNorm(PostNorm):
+    """Layer normalisation first: x + f(LayerNorm(x)); else as PostNorm.
+
+    Source: Xiong et al. (2020), figure 1.
+    """
+
+    def forward(
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Return x + sublayer(LayerNorm(x))."""
+        return x + self.dropout(sublayer(self.norm(x)))
+
+
 class EncoderLayer(nn.Module):
-    """An encoder layer, Vaswani et al. (2017), §3.1 and figure 1, left.
+    """Self-attention, then a feed-forward network, each with its residual.
 
     Args:
         self_attention: The first sublayer.
         feed_forward: The second sublayer.
         residuals: The residual connection around each: PostNorm or PreNorm.
+
+    Source: Vaswani et al. (2017), §3.1 and figure 1, left.
     """
 
     def __init__(
@@ -104,22 +151,15 @@ class EncoderLayer(nn.Module):
         return feed_forward_residual(x, self.feed_forward)
 
 
-class PreNorm(PostNorm):
-    """x + f(LayerNorm(x)), Xiong et al. (2020), figure 1; else as PostNorm."""
-
-    def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """Return x + sublayer(LayerNorm(x))."""
-        return x + self.dropout(sublayer(self.norm(x)))
-
-
 class Encoder(nn.Module):
-    """A stack of layers, Vaswani et al. (2017), §3.1.
+    """A stack of layers.
 
     Args:
         layers: From the first to the last.
-        norm: After the last: LayerNorm for pre-norm, nothing for post-norm.
+        norm: The final normalisation: a LayerNorm for pre-norm layers, whose
+            sums nothing else has normalised, and nothing for post-norm.
+
+    Source: Vaswani et al. (2017), §3.1.
     """
 
     def __init__(
@@ -136,29 +176,3 @@ class Encoder(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         return self.norm(x)
-
-
-class SwiGLU(nn.Module):
-    """(SiLU(xW) ∘ xV) W_2 for each token, Shazeer (2020), §2, eq. 6.
-
-    Args:
-        d_model: Width of input and output.
-        d_ff: Width in the middle; 8/3 d_model has as many parameters as a
-            FeedForward of 4 d_model, biases aside.
-        dropout: Dropout rate of the middle; not in eq. 6.
-    """
-
-    def __init__(
-        self, d_model: int, d_ff: int, *, dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        self.up_proj = nn.Linear(d_model, 2 * d_ff, bias=False)
-        self.down_proj = nn.Linear(d_ff, d_model, bias=False)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, x: Float[Tensor, "*batch d_model"]
-    ) -> Float[Tensor, "*batch d_model"]:
-        """Apply the network to each token."""
-        gate, content = self.up_proj(x).chunk(2, dim=-1)
-        return self.down_proj(self.dropout(F.silu(gate) * content))
