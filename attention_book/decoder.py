@@ -1,4 +1,4 @@
-# Made from docs/chapters/09-decoder.md (f3a03efd0f67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/46-layers.md (f3a03efd0f67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 
 from jaxtyping import Float, Int

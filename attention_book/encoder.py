@@ -1,4 +1,4 @@
-# Made from docs/chapters/08-encoder.md (4cc86b4c937f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/46-layers.md (a3159d2cb701). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -27,8 +27,7 @@ class FeedForward(nn.Module):
         d_model: Width of input and output.
         d_ff: Width in the middle; the paper takes 4 d_model.
         activation: torch.relu in the paper, F.gelu in BERT.
-        dropout: Dropout rate of the middle, as in PyTorch; the paper has
-            none there.
+        dropout: Dropout rate of the middle; the paper has none there.
 
     Source: Vaswani et al. (2017), §3.3, eq. 2.
     """
@@ -109,9 +108,7 @@ class PostNorm(nn.Module):
 
 
 class PreNorm(PostNorm):
-    """Layer normalisation before the sublayer: x + f(LayerNorm(x)).
-
-    Takes the arguments of PostNorm.
+    """Layer normalisation first: x + f(LayerNorm(x)); else as PostNorm.
 
     Source: Xiong et al. (2020), figure 1.
     """
@@ -146,9 +143,7 @@ class EncoderLayer(nn.Module):
         self.residuals = nn.ModuleList(residuals)
 
     def forward(
-        self,
-        x: Float[Tensor, "*batch length d_model"],
-        mask: Mask = None,
+        self, x: Float[Tensor, "*batch length d_model"], mask: Mask = None
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the tokens in their context; mask as attention takes it."""
         attention_residual, feed_forward_residual = self.residuals
@@ -175,9 +170,7 @@ class Encoder(nn.Module):
         self.norm = norm or nn.Identity()
 
     def forward(
-        self,
-        x: Float[Tensor, "*batch length d_model"],
-        mask: Mask = None,
+        self, x: Float[Tensor, "*batch length d_model"], mask: Mask = None
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the tokens in their context; mask as attention takes it."""
         for layer in self.layers:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/46-configuration.md (1b24266b0ad2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/47-configuration.md (1b24266b0ad2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,6 +11,7 @@ from attention_book.multi_head import MultiHeadAttention
 from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.positions import RotaryAttention
 from attention_book.scoring import causal_mask, padding_mask
+from literate.chapter import defined_in
 from tests.torch_state import randomise, stack_state
 
 
@@ -89,6 +90,25 @@ def test_it_equals_pytorch_forward_and_backward(
     (expected * upstream).sum().backward()
     torch.testing.assert_close(x.grad, y.grad, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(memory.grad, other.grad, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_a_layer_equals_the_plain_class_of_its_chapter(
+    is_causal: bool,
+) -> None:
+    chapter = defined_in("docs/chapters/09-decoder.md", "DecoderLayer")
+    plain = chapter["DecoderLayer"](D, HEADS, D_FF)
+    ours = make_decoder(PostNorm).layers[0]
+    state = {
+        name.replace("residuals", "norms").replace(".norm.", "."): tensor
+        for name, tensor in ours.state_dict().items()
+    }
+    plain.load_state_dict(state)
+    x, memory = make_inputs()
+    torch.testing.assert_close(
+        ours(x, memory, MASK, is_causal=is_causal),
+        plain(x, memory, MASK, is_causal),
+    )
 
 
 @pytest.mark.parametrize("attention", [MultiHeadAttention, RotaryAttention])

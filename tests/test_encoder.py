@@ -15,6 +15,7 @@ from attention_book.encoder import (
 )
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.scoring import padding_mask
+from literate.chapter import defined_in
 from tests.torch_state import randomise, stack_state
 
 
@@ -93,6 +94,30 @@ def test_it_equals_pytorch_forward_and_backward(
         mine_ff = ours.layers[i].feed_forward.up_proj.weight.grad
         other_ff = theirs.layers[i].linear1.weight.grad
         torch.testing.assert_close(mine_ff, other_ff, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "residual"),
+    [("EncoderLayer", PostNorm), ("PreNormEncoderLayer", PreNorm)],
+)
+def test_a_layer_equals_the_plain_class_of_its_chapter(
+    name: str, residual: type[PostNorm]
+) -> None:
+    chapter = defined_in(
+        "docs/chapters/08-encoder.md", "EncoderLayer", "PreNormEncoderLayer"
+    )
+    plain = chapter[name](D, HEADS, D_FF)
+    ours = make_encoder(residual).layers[0]
+    state = ours.state_dict()
+    for i in (0, 1):
+        for kind in ("weight", "bias"):
+            moved = state.pop(f"residuals.{i}.norm.{kind}")
+            state[f"norm{i + 1}.{kind}"] = moved
+    plain.load_state_dict(state)
+    x = make_input()
+    mask = padding_mask(LENGTHS, LENGTH)
+    torch.testing.assert_close(ours(x), plain(x))
+    torch.testing.assert_close(ours(x, mask), plain(x, mask))
 
 
 def test_a_feed_forward_network_is_its_formula_token_by_token() -> None:
