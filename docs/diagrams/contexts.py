@@ -1,5 +1,7 @@
 """One context vector for all target words, or one for each."""
 
+from itertools import pairwise
+
 from literate.drawing import CELL, Drawing
 
 
@@ -15,7 +17,7 @@ def column(x, y, kind):
 
 
 def recurrence(areas, *, both):
-    for before, after in zip(areas, areas[1:], strict=False):
+    for before, after in pairwise(areas):
         y = before.centre[1] - (4 if both else 0)
         drawing.arrow((before.right()[0], y), (after.left()[0], y))
         if both:
