@@ -242,6 +242,11 @@ def _rounded(points: list[Point], radius: float = 4) -> str:
     return path + "L{:g} {:g}".format(*points[-1])
 
 
+def same(text: str) -> str:
+    """The label of a text that is the same in both editions, such as an example's sentence."""
+    return f"{text} | {text}"
+
+
 def spans(label: str) -> str:
     """A label as SVG has it: what stands between dollars is a formula."""
     drawn, before, last = "", 0, ""

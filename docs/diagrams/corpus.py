@@ -1,6 +1,6 @@
 """From two sentences to a batch, and from a translation to input and labels."""
 
-from literate.drawing import Drawing
+from literate.drawing import Drawing, same
 
 
 COLUMNS = [126 + 58 * i for i in range(6)]  # the middle of each
@@ -8,7 +8,7 @@ MIDDLE = (COLUMNS[2] + COLUMNS[3]) / 2
 SENTENCES = ["Tom chases Jerry.", "who bought my red key?"]
 TOKENS = ["Tom chases Jerry .", "who bought my red key ?"]
 IDS = [[6, 8, 5, 3, 0, 0], [12, 7, 10, 11, 9, 4]]
-CHINESE = ["汤姆 | 汤姆", "追逐 | 追逐", "杰瑞 | 杰瑞", "。 | 。"]
+CHINESE = ["汤姆", "追逐", "杰瑞", "。"]
 
 drawing = Drawing(height=478)
 
@@ -21,7 +21,7 @@ def name(y, label):
 def row(y, texts):
     """Write a text into each column."""
     for x, text in zip(COLUMNS, texts, strict=False):
-        drawing.text(x, y, str(text))
+        drawing.text(x, y, same(text))
 
 
 def operation(y, label):
@@ -31,7 +31,7 @@ def operation(y, label):
 
 name(27, "句子 | sentences")
 for y, sentence in zip((18, 36), SENTENCES, strict=True):
-    drawing.text(MIDDLE, y, sentence)
+    drawing.text(MIDDLE, y, same(sentence))
 tokenize = operation(62, "切分 | tokenize")
 drawing.arrow((MIDDLE, 44), tokenize.top())
 

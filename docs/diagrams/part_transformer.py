@@ -1,6 +1,6 @@
 """The whole Transformer in one picture, with the chapters of Part II as places."""
 
-from literate.drawing import Area, Drawing
+from literate.drawing import Area, Drawing, same
 
 
 BOX = 150  # the width of a sublayer
@@ -59,7 +59,7 @@ def entrance(centre: float, label: str) -> tuple[Area, Area]:
 
 corpus = place(6, 4, 434, 48, "输入 | What goes in", "第 11 章 | chapter 11")
 drawing.text(LEFT, 37, "Tom chases Jerry")
-drawing.text(RIGHT, 37, f"<bos> {TARGET} | <bos> {TARGET}")
+drawing.text(RIGHT, 37, same(f"<bos> {TARGET}"))
 
 place(6, 64, 434, 436, "整个模型 | The model", "第 10 章 | chapter 10")
 source, target = (
@@ -110,12 +110,12 @@ drawing.arrow(
     (227, loss.centre[1]),
     loss.right(),
 )
-drawing.text(LEFT, 592, f"{TARGET} <eos> | {TARGET} <eos>")
+drawing.text(LEFT, 592, same(f"{TARGET} <eos>"))
 drawing.arrow((LEFT, 582), loss.bottom())
 
 place(234, 512, 198, 98, "解码 | Decoding", "第 13、14 章 | chapters 13, 14")
 drawing.arrow(softmax.bottom(), (RIGHT, 546))
-drawing.text(RIGHT, 557, f"{TARGET} <eos> | {TARGET} <eos>")
+drawing.text(RIGHT, 557, same(f"{TARGET} <eos>"))
 drawing.text(
     RIGHT, 592, "生成的接到输入后面 | each token is fed back", small=True
 )
