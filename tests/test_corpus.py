@@ -198,11 +198,12 @@ def test_both_tests_have_equally_long_sentences() -> None:
 
 
 def test_a_smaller_test_is_a_part_of_the_larger() -> None:
-    """So that a model may be scored on some of what it was not shown."""
+    """Whatever is trained on, so that a part may stand for the whole."""
     large = make_split(n_train=2000, n_test=300)
     small = make_split(n_train=1, n_test=40)
     assert set(small.sentences) < set(large.sentences)
     assert small.combinations == large.combinations[:40]
+    assert make_split(n_train=1, n_test=300)[1:] == large[1:]
 
 
 @pytest.mark.parametrize(

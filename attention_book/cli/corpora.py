@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (662f7a9d2f9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (b131edbdbf79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE
@@ -6,12 +6,9 @@ from rich.table import Table
 from typer import Argument, Option
 
 from attention_book.cli.app import app, make_console
+from attention_book.corpus.punctuation import detokenize
 from attention_book.corpus.split import make_split
-from attention_book.corpus.tokenizers import (
-    Tokenizer,
-    WordTokenizer,
-    detokenize,
-)
+from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
 from attention_book.texts.cleaning import clean, split_pairs
 from attention_book.texts.readers import (
     Pair,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (e3bd178f30a6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (ff28a9a42c68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import time
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from attention_book.cli.app import (
 )
 from attention_book.cli.corpora import CORPUS_HELP, load_corpus
 from attention_book.cli.translate import check_line
-from attention_book.corpus.tokenizers import detokenize
+from attention_book.corpus.punctuation import detokenize
 from attention_book.decoding.scores import score
 from attention_book.fast_decoding.translator import GRAMMAR, Translator
 from attention_book.runtime import get_compute_config

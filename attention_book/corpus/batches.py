@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (b1d87a1b342b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (4a7f53ffc760). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 
@@ -12,18 +12,24 @@ from attention_book.corpus.special_tokens import PAD
 __all__ = ["make_batches", "pad"]
 
 
+def pad(
+    sequences: Sequence[Sequence[int]],
+) -> tuple[Int[Tensor, "batch length"], Int[Tensor, " batch"]]:
+    """Pad sequences of token ids at the end; return their lengths as well."""
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    token_ids = torch.full((len(sequences), int(lengths.max())), PAD)
+    for row, sequence in zip(token_ids, sequences, strict=True):
+        row[: len(sequence)] = torch.tensor(sequence)
+    return token_ids, lengths
+
+
 def make_batches(
     lengths: Sequence[int], batch_tokens: int, rng: random.Random
 ) -> list[list[int]]:
-    """Group sentences of like length, so that none is far too long.
+    """Group sentences of like length; return the indices of each batch.
 
-    Args:
-        lengths: The length of each sentence, in tokens.
-        batch_tokens: The most tokens of a batch, padding included.
-        rng: Shuffles equally long sentences, and the batches.
-
-    Returns:
-        For each batch, the indices of its sentences.
+    A batch has at most batch_tokens tokens, padding included. Equally long
+    sentences and the batches themselves are shuffled by rng.
 
     Raises:
         ValueError: A sentence alone is longer than batch_tokens.
@@ -43,18 +49,3 @@ def make_batches(
         batches[-1].append(i)
     rng.shuffle(batches)
     return batches
-
-
-def pad(
-    sequences: Sequence[Sequence[int]],
-) -> tuple[Int[Tensor, "batch length"], Int[Tensor, " batch"]]:
-    """Put sequences of token ids into one tensor, padded at the end.
-
-    Returns:
-        The token ids and the length of each sequence.
-    """
-    lengths = torch.tensor([len(sequence) for sequence in sequences])
-    token_ids = torch.full((len(sequences), int(lengths.max())), PAD)
-    for row, sequence in zip(token_ids, sequences, strict=True):
-        row[: len(sequence)] = torch.tensor(sequence)
-    return token_ids, lengths

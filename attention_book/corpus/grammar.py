@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (84f9b321f148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-grammar.md (84f9b321f148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 

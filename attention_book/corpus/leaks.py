@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (6c50bbd072e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-grammar.md (6c50bbd072e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 
 from attention_book.corpus.lexicon import (

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (a20597e56e2a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-grammar.md (a20597e56e2a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 

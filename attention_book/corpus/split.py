@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (34f5a317dd52). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (d1ee4ed64730). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter
@@ -10,12 +10,6 @@ from attention_book.corpus.grammar import sentence
 __all__ = ["Split", "is_held_out", "make_split"]
 
 
-def is_held_out(pair: tuple[str, str]) -> bool:
-    """Whether training must never see these two words together."""
-    digest = hashlib.sha256(" ".join(pair).encode()).digest()
-    return digest[0] < 26  # of 256: a tenth
-
-
 class Split(NamedTuple):
     """Sentences, each as its English and its Chinese."""
 
@@ -24,15 +18,16 @@ class Split(NamedTuple):
     combinations: list[tuple[str, str]]  # each with a held-out pair
 
 
+def is_held_out(pair: tuple[str, str]) -> bool:
+    """Whether training must never see these two words together."""
+    digest = hashlib.sha256(" ".join(pair).encode()).digest()
+    return digest[0] < 26  # of 256: a tenth
+
+
 def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
     """Draw sentences without repetition until every part is full.
 
-    The two tests have equally many sentences of each length in English.
-
-    Args:
-        n_train: Sentences to train on.
-        n_test: Sentences in each of the two tests.
-        seed: Of the random generator.
+    Both tests have n_test sentences, equally many of each English length.
     """
     rng = random.Random(seed)
     split = Split([], [], [])
