@@ -31,8 +31,6 @@ NOT_YET = {
     "00-preface",
     "06-positions",
     "07-convolution",
-    "08-encoder",
-    "09-decoder",
     "11-corpus",
     "12-training",
     "13-decoding",

@@ -23,6 +23,7 @@ PAGES = sorted(
 )
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
 SCORING = "chapters/02-scoring/"
+FUSED = "chapters/42-fused-attention/"
 STRAY_STOPS = """() => [...document.querySelectorAll(".arithmatex")]
   .filter(formula => formula.offsetParent && formula.offsetWidth <= 200)
   .filter(formula => {
@@ -144,10 +145,10 @@ def test_the_switch_stays_on_the_chapter(visit: Visitor, start: str) -> None:
     page.locator("#edition").click()
     page.wait_for_url(f"**/{other}/{SCORING}")
 
-    page.locator("#fused").scroll_into_view_if_needed()
-    page.evaluate("document.getElementById('fused').scrollIntoView()")
+    page.locator("#additive").scroll_into_view_if_needed()
+    page.evaluate("document.getElementById('additive').scrollIntoView()")
     page.locator("#edition").click()
-    page.wait_for_url(f"**/{start}/{SCORING}#fused")
+    page.wait_for_url(f"**/{start}/{SCORING}#additive")
 
 
 @pytest.mark.parametrize("edition", ["zh", "en"])
@@ -254,12 +255,12 @@ def test_dark_mode_can_be_switched_and_is_remembered(visit: Visitor) -> None:
 def test_package_and_chapter_link_both_ways(
     visit: Visitor, edition: str
 ) -> None:
-    page = visit.open(f"/{edition}/{SCORING}")
+    page = visit.open(f"/{edition}/{FUSED}")
     page.locator(".api a", has_text="fused_attention").click()
     page.wait_for_url("**/api/scoring/#attention_book.scoring.fused_attention")
     entry = page.locator(".doc-object:has(h2:has-text('fused_attention'))")
-    entry.locator(f"+ p a[href*='{SCORING}']").click()
-    page.wait_for_url(f"**/{edition}/{SCORING}#fused")
+    entry.locator(f"+ p a[href*='{FUSED}']").click()
+    page.wait_for_url(f"**/{edition}/{FUSED}#fused")
 
 
 @pytest.mark.parametrize("edition", ["zh", "en"])
