@@ -33,7 +33,6 @@ NOT_YET = {
     "07-convolution",
     "11-corpus",
     "12-training",
-    "13-decoding",
     "14-non-autoregressive",
     "15-vit",
     "20-gpu",

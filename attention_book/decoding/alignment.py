@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (d39091812dcd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (d39091812dcd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (aae2ea175d03). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (aae2ea175d03). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor

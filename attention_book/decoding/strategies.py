@@ -1,4 +1,4 @@
-# Made from docs/chapters/13-decoding.md (5f004a0dba7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (5f004a0dba7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
