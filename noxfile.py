@@ -168,7 +168,7 @@ def gpu(session: nox.Session) -> None:
 # What tests the toolchain, and needs all that builds the book.
 TOOLCHAIN = (
     *("build", "chapter", "drawing", "exercises", "experiments"),
-    *("labs", "package", "prose", "run", "tangle"),
+    *("glossary", "labs", "package", "prose", "run", "tangle"),
 )
 
 

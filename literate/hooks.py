@@ -9,7 +9,7 @@ import jieba
 from mkdocs.config.defaults import MkDocsConfig
 
 from literate.blocks import pick
-from literate.prose import glossary
+from literate.glossary import terms
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -29,5 +29,5 @@ def on_config(config: MkDocsConfig) -> None:
     for toggle in config.theme["palette"]:
         toggle["toggle"] = localise(toggle["toggle"])
     jieba.setLogLevel(logging.WARNING)
-    for _, chinese, _ in glossary():
-        jieba.add_word(chinese)  # the search shall find a term as a whole
+    for term in terms():
+        jieba.add_word(term.zh)  # the search shall find a term as a whole

@@ -17,9 +17,9 @@ import autocorrect_py
 from literate import ROOT, records
 from literate.blocks import HAN, Block, ChapterError, short_strings
 from literate.chapter import PACKAGE, Chapter, Twin, pages, read, read_drafts
+from literate.glossary import GLOSSARY, parse, terms
 
 
-GLOSSARY = Path("docs/glossary.md")
 WIDEST = 79
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
@@ -42,15 +42,9 @@ CODE = re.compile(r"`[^`\n]+`")
 ITS_TEST = "tests/test_prose.py"  # which names them on purpose
 
 
-def glossary(root: Path = ROOT) -> list[list[str]]:
-    """The terms of the book: in English, in Chinese, and what not to say, with – for nothing."""
-    block = next(block for block in read(GLOSSARY, root).blocks if block.info == "glossary")
-    return [line.split(" | ") for line in block.body.splitlines()]
-
-
 def forbidden(root: Path = ROOT) -> dict[str, str]:
     """Each word not to use, and the word to use instead."""
-    return {bad: zh for _, zh, no in glossary(root) for bad in no.split("、") if bad != "–"}
+    return {bad: term.zh for term in terms(root) for bad in term.avoid}
 
 
 def problems(page: Chapter, words: dict[str, str]) -> Iterator[str]:
@@ -84,6 +78,10 @@ def _lines(part: Block | Twin) -> Iterator[tuple[str, int, str]]:
     elif part.info.startswith(("python", "output")):
         for line, text in enumerate(part.body.splitlines(), part.line + 1):
             yield part.info.split()[0], line, text
+    elif part.info == "glossary":
+        for term in parse(part):
+            yield "chinese", part.line, term.zh_means
+            yield "english", part.line, term.en_means
     else:
         for _, text in short_strings(part):
             zh, _, en = text.partition(" | ")

@@ -8,23 +8,28 @@ A tree holds all that a site engine needs: pages, API pages, labs, notebooks, as
 import ast
 import re
 import shutil
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
-from literate import ROOT, labs
+from literate import ROOT, glossary, labs
 from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, pick
 from literate.chapter import CHAPTERS, DRAFTS, Chapter, Twin, dotted, names, pages, read, read_all
 from literate.drawing import draw
 from literate.export import export, localize
+from literate.glossary import Term
 from literate.records import caption, check, load, markdown
 from literate.tangle import write
 
 
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 WOVEN = ROOT / ".cache/woven"
+PARTS = Path("docs/parts")  # the overview of each part
 HIDDEN = 'class="twin" data-search-exclude="true"'
 ORIGIN = "出自 | From"
 EXERCISE = "练习 {0} | Exercise {0}"
@@ -40,13 +45,14 @@ def write_trees() -> None:
     """Write both trees anew."""
     everyone = read_all()
     chapters = [chapter for chapter in everyone if owned(chapter, everyone)]
+    terms = glossary.terms()
     for edition in EDITIONS:
         draft = WOVEN / f"{edition}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(ROOT / "docs/assets", draft / "assets")
         for path in pages():
             if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
-                _write_page(read(path), edition, draft)
+                _write_page(read(path), edition, draft, terms)
         for chapter in chapters:
             write(draft / f"api/{chapter.name}.md", api_page(chapter, edition, everyone))
         with (draft / "api/index.md").open("a", encoding="utf-8") as index:
@@ -57,7 +63,7 @@ def write_trees() -> None:
         draft.rename(WOVEN / edition)
 
 
-def _write_page(page: Chapter, edition: str, tree: Path) -> None:
+def _write_page(page: Chapter, edition: str, tree: Path, terms: list[Term]) -> None:
     """Write a page with its figures and its notebook."""
     check(page)
     place = tree / page.path.relative_to("docs").with_suffix(".md")
@@ -69,7 +75,7 @@ def _write_page(page: Chapter, edition: str, tree: Path) -> None:
         notebook = f"notebooks/{page.path.stem}.ipynb"
         front.append(f"notebook: {notebook}")
         write(tree / notebook, export(page, edition))
-    write(place, "\n".join(["---", *front, "---", "", weave(page, edition)]))
+    write(place, "\n".join(["---", *front, "---", "", weave(page, edition, terms)]))
     for figure in page.figures:
         drawn = (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg")
         write(place.parent / figure, drawn.read_text("utf-8"))
@@ -121,17 +127,19 @@ def api_page(chapter: Chapter, edition: str, chapters: list[Chapter]) -> str:
     return "\n\n".join(page) + "\n"
 
 
-def weave(chapter: Chapter, edition: str) -> str:
-    """The chapter as Material for MkDocs reads it, for edition `zh` or `en`."""
+def weave(page: Chapter, edition: str, terms: Sequence[Term] = ()) -> str:
+    """The page as Material for MkDocs reads it, for edition `zh` or `en`."""
+    found, tips = _with_terms(page, terms)
     parts = []
-    for part in chapter.parts:
+    for part in found:
         if isinstance(part, Twin):
             parts.append(_twins(part, edition))
             continue
-        parts.append(_shared(chapter, part, edition))
+        glosses = part.info == "glossary"
+        parts.append(_glossary(part, edition, terms) if glosses else _shared(page, part, edition))
         if part.kind == "heading" and heading(part)[2] == "exercises":
-            parts += [how_to_check(e.id, edition) for e in chapter.exercises[:1]]
-    return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in parts if part) + "\n")
+            parts += [how_to_check(e.id, edition) for e in page.exercises[:1]]
+    return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in [*parts, tips] if part) + "\n")
 
 
 def how_to_check(id_: str, edition: str) -> str:
@@ -178,8 +186,6 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         return _figure(page, block, edition)
     if block.info == "output":
         return fenced(" {.text .output .no-copy}", block.body)
-    if block.info == "glossary":
-        return _glossary(block, edition)
     if found := RECORD.fullmatch(block.info):
         return _record(load(found[1]), found[2], edition)
     if block.role:
@@ -231,8 +237,31 @@ def _record(record: dict[str, Any], title: str, edition: str) -> str:
     )
 
 
-def _glossary(block: Block, edition: str) -> str:
-    heads = ("中文", "英文", "不用") if edition == "zh" else ("Chinese", "English", "not")
-    table = ["| " + " | ".join(heads) + " |", "|---|---|---|"]
-    rows = [line.split(" | ") for line in block.body.splitlines()]
-    return "\n".join([*table, *(f"| {zh} | {en} | {no} |" for en, zh, no in rows)])
+def _glossary(block: Block, edition: str, terms: Sequence[Term]) -> str:
+    """The terms of one fence, each under a heading, which the search and the contents list."""
+    written: list[str] = []
+    for term in (term for term in terms if term.id in tomllib.loads(block.body)):
+        title, *halves = glossary.entry(term, edition)
+        zh, en = (replace(block, kind="paragraph", text=half) for half in halves)
+        written += title, _twins(Twin(zh, en), edition)
+    return "\n\n".join(written)
+
+
+def _with_terms(page: Chapter, terms: Sequence[Term]) -> tuple[list[Block | Twin], str]:
+    """The parts of a page, the first use of each term a link; and what these terms mean."""
+    parts = [*page.parts]
+    if not terms or page.path.parent not in (CHAPTERS, PARTS, labs.LABS):
+        return parts, ""
+    prose: dict[int, Twin] = {}
+    for number, part in enumerate(parts):
+        if isinstance(part, Block) and part.kind == "heading" and heading(part)[2] == "references":
+            break
+        if isinstance(part, Twin) and part.zh.kind in ("paragraph", "list", "blockquote"):
+            prose[number] = part
+    place = f"../{glossary.GLOSSARY.name}"
+    zh, used_zh = glossary.link((twin.zh.text for twin in prose.values()), "zh", terms, place)
+    en, used_en = glossary.link((twin.en.text for twin in prose.values()), "en", terms, place)
+    for (number, twin), in_zh, in_en in zip(prose.items(), zh, en, strict=True):
+        parts[number] = Twin(replace(twin.zh, text=in_zh), replace(twin.en, text=in_en))
+    tips = glossary.tips(used_zh, "zh") + glossary.tips(used_en, "en")
+    return parts, f"<div data-search-exclude>\n{tips}</div>" if tips else ""

@@ -46,9 +46,9 @@ print(peel(3))
 2
 ```
 
-还剩两个。
+还剩两个因果掩码。
 
-Two are left.
+Two causal masks are left.
 """
 PAGES = {
     "chapters/00-preface.md": """# 序 | Preface {#preface}
@@ -61,7 +61,12 @@ __all__: list[str] = []
     "glossary.md": """# 术语 | Glossary {#glossary}
 
 ```glossary
-causal mask | 因果掩码 | –
+[causal-mask]
+zh = "因果掩码"
+en = "causal mask"
+zh_means = "一种掩码。"
+en_means = "A mask."
+chapter = "apple"
 ```
 """,
     "index.md": "# 一本小书 | A small book {#home}\n\n很小。\n\nSmall.\n",
@@ -132,7 +137,7 @@ def refused(book: Path) -> str:
         ("attention_book/apple.py", "x - 1", "x - 2", "apple.py:11: "),
         (
             "docs/chapters/02-apple.md",
-            "\nTwo are left.\n",
+            "\nTwo causal masks are left.\n",
             "",
             "02-apple.md:31: this Chinese",
         ),
@@ -170,5 +175,12 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
         api = (site / "api/apple/index.html").read_text("utf-8")
         assert 'id="attention_book.apple.peel"' in api
         assert "_core" not in re.sub("(?s)<details.*?</details>", "", api)
-    table = (book / "site/zh/glossary/index.html").read_text("utf-8")
-    assert "<td>因果掩码</td>" in table
+        glossary = (site / "glossary/index.html").read_text("utf-8")
+        assert '<h3 class="entry" id="causal-mask">' in glossary
+        assert 'href="../chapters/02-apple/"' in glossary
+        page = (site / "chapters/02-apple/index.html").read_text("utf-8")
+        assert page.count('href="../../glossary/#causal-mask"') == 2
+        for language, means in (("zh", "一种掩码。"), ("en", "A mask.")):
+            tip = f"tip-causal-mask-{language}"
+            assert page.count(f'aria-describedby="{tip}" class="term"') == 1
+            assert page.count(f'id="{tip}" lang="{language}">{means}<') == 1

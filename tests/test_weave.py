@@ -14,6 +14,7 @@ from markdown import markdown
 from literate.blocks import ChapterError, heading
 from literate.chapter import Chapter, read_all
 from literate.export import export, localize
+from literate.glossary import Term
 from literate.weave import api_page, owned, weave
 
 
@@ -164,6 +165,52 @@ def test_the_api_page_of_a_folder_leads_to_each_files_chapter() -> None:
     assert bake < page.index("[Pie](../chapters/30-pie.md#pie)") < core
     assert "[Apples](../chapters/02-apple.md#apple)" in page[core:]
     assert owned(pie, [apple, pie]) == {}  # and so no page of its own
+
+
+TERMS = [
+    Term("paragraph", "段", "paragraph", "一段。", "A paragraph."),
+    Term("apple", "苹果", "apple", "水果。", "A fruit."),
+    Term("chapter", "章", "chapter", "一章。", "A chapter."),
+    Term("link", "链接", "link", "通向别处。", "Leads elsewhere."),
+]
+
+
+def test_a_term_is_a_link_where_a_chapter_first_uses_it(
+    chapter: Chapter,
+) -> None:
+    woven = weave(chapter, "zh", TERMS)
+    for language, word in (("zh", "链接"), ("en", "link")):
+        tip = f"tip-link-{language}"
+        href = f"[{word}](../glossary.md#link)"
+        assert woven.count(f'{href}{{ .term aria-describedby="{tip}" }}') == 1
+        assert woven.count(f'id="{tip}" lang="{language}"') == 1
+    assert woven.count('id="tip-paragraph-en"') == 1
+    # Neither in a heading, an alternative text, a caption, nor in a link.
+    assert "glossary.md#apple" not in woven
+    assert "glossary.md#chapter" not in woven
+    assert "[chapter two](02-apple.md#apple)" in woven
+    assert woven.index("<div data-search-exclude>") > woven.index("一个苹果。")
+    assert weave(chapter, "zh") == weave(chapter, "zh", TERMS[1:3])
+
+
+def test_tables_and_references_link_to_no_term() -> None:
+    text = (
+        "| 段 |\n|---|\n| 段 |\n\n| paragraph |\n|---|\n| link |\n\n"
+        "## 参考文献 | References\n\n一个链接。\n\nA link.\n"
+    )
+    page = Chapter(Path("docs/chapters/02-apple.md"), text)
+    assert weave(page, "en", TERMS) == weave(page, "en")
+
+
+def test_the_glossary_lists_terms_and_links_to_none() -> None:
+    text = "链接。\n\nA link.\n\n```glossary\n[link]\n```\n"
+    part = Chapter(Path("docs/parts/1-fruit.md"), text)
+    assert "[link](../glossary.md#link)" in weave(part, "en", TERMS)
+    page = Chapter(Path("docs/glossary.md"), text)
+    woven = weave(page, "en", TERMS)
+    assert woven.count("### link <small") == woven.count("###") == 1
+    assert "Leads elsewhere.\n\n</section>" in woven
+    assert ".term" not in woven
 
 
 def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:

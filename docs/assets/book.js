@@ -69,6 +69,54 @@
     if (last) edition.hash = last.id;
   });
 
+  // A term shows what it means: under the mouse, when a key reaches it, at the first tap.
+  // It stays while the mouse is on it, and Escape puts it away.
+  let term = null, leaving, tapped = false;
+  const meaning = () => document.getElementById(term.getAttribute("aria-describedby"));
+  const putAway = () => {
+    clearTimeout(leaving);
+    if (term) meaning().hidePopover();
+    term = null;
+  };
+  const leave = () => { leaving = setTimeout(putAway, 250) };
+  const explain = (link) => {
+    clearTimeout(leaving);
+    if (term === link) return;
+    putAway();
+    term = link;
+    const tip = meaning();
+    tip.showPopover();
+    const lines = link.getClientRects(), first = lines[0], last = lines[lines.length - 1];
+    const above = first.top - tip.offsetHeight - 6, below = last.bottom + 6;
+    const top = below + tip.offsetHeight > innerHeight && above > 60 ? above : below;
+    const left = Math.max(8, Math.min(last.left, root.clientWidth - tip.offsetWidth - 8));
+    tip.style.top = `${top + scrollY}px`;
+    tip.style.left = `${left + scrollX}px`;
+  };
+  if ("popover" in root) {
+    for (const link of document.querySelectorAll("a.term")) {
+      link.addEventListener("pointerenter", (event) => { if (event.pointerType !== "touch") explain(link) });
+      link.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") leave() });
+      link.addEventListener("focus", () => { if (link.matches(":focus-visible")) explain(link) });
+      link.addEventListener("blur", putAway);
+      link.addEventListener("click", (event) => {
+        if (!tapped || term === link) return;
+        event.preventDefault();  // the second tap opens the glossary
+        explain(link);
+      });
+    }
+    for (const tip of document.querySelectorAll(".tip")) {
+      tip.addEventListener("pointerenter", () => clearTimeout(leaving));
+      tip.addEventListener("pointerleave", leave);
+    }
+    addEventListener("keydown", (event) => { if (event.key === "Escape") putAway() });
+    addEventListener("pointerdown", (event) => {
+      tapped = event.pointerType === "touch";
+      if (!event.target.closest(".term, .tip")) putAway();
+    });
+    addEventListener("resize", putAway);
+  }
+
   // A long docstring shows its first line; a button shows the rest. Copying takes all of it.
   const between = (node) => node.nodeType === Node.TEXT_NODE ? !node.data.trim() : node.matches("a[id], .w");
   const title = root.lang.startsWith("zh") ? "展开文档字符串" : "Show the docstring";

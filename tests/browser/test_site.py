@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from literate.chapter import ROOT
+from literate.glossary import terms
 from tests.browser.conftest import WIDE, Visitor
 
 
@@ -60,11 +61,13 @@ ONE_OF_EACH = """() => {
 }"""
 
 
-def violations(page: Page, rules: list[str] | None = None) -> list[str]:
+def violations(
+    page: Page, rules: list[str] | None = None, within: str | None = None
+) -> list[str]:
     options = {"resultTypes": ["violations"]}
     if rules:
         options["runOnly"] = rules
-    found = Axe().run(page, options=options).response["violations"]
+    found = Axe().run(page, within, options).response["violations"]
     return [
         f"{v['id']}: {v['help']}: {[n['target'] for n in v['nodes'][:3]]}"
         for v in found
@@ -285,6 +288,88 @@ def test_folded_answers_open(visit: Visitor) -> None:
     expect(answer.locator("p").first).to_be_hidden()
     answer.locator("summary").click()
     expect(answer.locator("p").first).to_be_visible()
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_the_glossary_has_every_term(tour: Visitor, edition: str) -> None:
+    page = tour.open(f"/{edition}/glossary/")
+    found = page.evaluate("""() => Object.fromEntries(
+      [...document.querySelectorAll("h3[id]")].map(title => [title.id, [
+        title.childNodes[0].data.trim(),
+        title.querySelector("small")?.textContent ?? ""]]))""")
+    for term in terms():
+        names = term.zh, term.en
+        ours, theirs = names if edition == "zh" else names[::-1]
+        assert found[term.id] == [ours, "" if ours == theirs else theirs]
+
+
+INSIDE = """tip => {
+  const box = tip.getBoundingClientRect();
+  const seen = document.elementFromPoint(
+    (box.left + box.right) / 2, (box.top + box.bottom) / 2);
+  return seen === tip && box.left >= 0 && box.right <= innerWidth
+    && box.top >= 0 && box.bottom <= innerHeight;
+}"""
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_a_term_says_what_it_means(tour: Visitor, edition: str) -> None:
+    """To the mouse and to the keyboard, wide and narrow, light and dark."""
+    page = tour.open(f"/{edition}/chapters/03-by-hand/")
+    ids = page.evaluate(
+        "[...document.querySelectorAll('[id]')].map(e => e.id)"
+    )
+    assert len(ids) == len(set(ids))
+    assert page.locator(".tip:visible").count() == 0
+    for language in ("zh", "en"):
+        page.evaluate("document.documentElement.classList.add('both')")
+        term = page.locator(f"section[lang={language}] a[href$='#query']")
+        tip = page.locator(f"#tip-query-{language}")
+        means = next(t.means(language) for t in terms() if t.id == "query")
+        term.hover()
+        expect(tip).to_be_visible()
+        expect(tip).to_have_text(means)
+        expect(term).to_have_accessible_description(means)
+        assert tip.evaluate(INSIDE)
+        tip.hover()  # it stays, and can be selected
+        page.wait_for_timeout(400)
+        expect(tip).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(tip).to_be_hidden()
+    page.mouse.move(0, 0)
+    page.evaluate("document.documentElement.classList.remove('both')")
+
+    shown = page.locator("section:not(.twin) a.term")
+    for size in (WIDE, NARROW):
+        page.set_viewport_size(size)
+        for n in range(0, shown.count(), 3):
+            shown.nth(n).focus()
+            page.keyboard.press("Shift+Tab")
+            page.keyboard.press("Tab")
+            tips = page.locator(".tip:visible")
+            expect(tips).to_have_count(1)
+            assert tips.evaluate(INSIDE)
+    for scheme in ("default", "slate"):
+        page.evaluate(f"document.body.dataset.mdColorScheme = '{scheme}'")
+        assert violations(page, COLOURS, ".tip:popover-open") == []
+    page.set_viewport_size(WIDE)
+
+
+@pytest.mark.parametrize("options", [PHONE | {"has_touch": True}])
+def test_on_a_phone_a_tap_explains_and_a_second_one_leads_on(
+    visit: Visitor, options: dict[str, object]
+) -> None:
+    page = visit.open(f"/en/{SCORING}")
+    term = page.locator("section:not(.twin) a.term").nth(2)
+    href = term.get_attribute("href") or ""
+    term.tap()
+    expect(page.locator(".tip:visible")).to_have_count(1)
+    page.locator("h1").tap()
+    expect(page.locator(".tip:visible")).to_have_count(0)
+    term.tap()
+    assert "glossary" not in page.url
+    term.tap()
+    page.wait_for_url(f"**/en/{href.removeprefix('../../')}")
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/en/nothing/at/all"])

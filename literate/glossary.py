@@ -1,0 +1,185 @@
+"""The glossary: its terms, the page that explains them, and the links that lead to it.
+
+docs/glossary.md holds the terms as TOML, in `glossary` fences. The first use of a term in the
+prose of a page becomes a link to its entry, with the definition as a tooltip. Chinese leaves no
+space between words, so jieba tells where one ends: 关键 holds no 键, and 阈值 no 值.
+"""
+
+import logging
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from html import escape
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import jieba
+
+from literate import ROOT
+from literate.blocks import Block, ChapterError
+from literate.chapter import CHAPTERS, read
+
+
+GLOSSARY = Path("docs/glossary.md")
+LANGUAGES = ("zh", "en")
+# Where no term is looked for: an exercise's title, code, formulas, links, tags, attributes.
+CLOSED = re.compile(
+    r"^\*\*(?:练习|Exercise)[^*]*\*\*|(`+)(?:.|\n)*?\1|\$[^$]+\$|!?\[(?:`[^`]*`|[^]`])*\](?:\([^)]*\)|\[[^]]*\])"
+    r"|<[^>]+>|\{[^}]*\}|https?://\S+"
+)
+
+
+@dataclass(frozen=True)
+class Term:
+    """An entry: the names of a term, what it means, and how the prose speaks of it."""
+
+    id: str
+    zh: str
+    en: str
+    zh_means: str
+    en_means: str
+    zh_also: tuple[str, ...] = ()  # other words for it, which link to it as well
+    en_also: tuple[str, ...] = ()
+    zh_near: tuple[str, ...] = ()  # linked only in a passage that has one of these, because
+    en_near: tuple[str, ...] = ()  # the word alone may mean something else
+    avoid: tuple[str, ...] = ()  # Chinese renderings that the book does not use
+    chapter: str = ""  # the name of the chapter that explains it
+    path: Path | None = None  # of that chapter
+    tooltip: bool = True  # a word that stands on every page needs none
+
+    def forms(self, language: str) -> tuple[str, ...]:
+        return (self.zh, *self.zh_also) if language == "zh" else (self.en, *self.en_also)
+
+    def means(self, language: str) -> str:
+        return self.zh_means if language == "zh" else self.en_means
+
+    def is_meant(self, text: str, language: str) -> bool:
+        near = self.zh_near if language == "zh" else self.en_near
+        return not near or any(word.lower() in text.lower() for word in near)
+
+
+def terms(root: Path = ROOT) -> list[Term]:
+    """All terms of the book, in the order of the page."""
+    paths = {path.stem[3:]: path.relative_to(root) for path in (root / CHAPTERS).glob("[0-9]*.md")}
+    fences = [block for block in read(GLOSSARY, root).blocks if block.info == "glossary"]
+    book: list[Term] = []
+    known: set[str] = set()
+    for fence in fences:
+        for term in parse(fence):
+            names = {f"{which} {form}" for which in LANGUAGES for form in term.forms(which)}
+            line = fence.line + fence.text.partition(f"\n[{term.id}]")[0].count("\n") + 1
+            if again := known & (names | {term.id}):
+                raise ChapterError(GLOSSARY, line, f"{min(again)} is in the glossary already")
+            if term.chapter and term.chapter not in paths:
+                raise ChapterError(GLOSSARY, line, f"there is no chapter named {term.chapter}")
+            known |= names | {term.id}
+            book.append(replace(term, path=paths.get(term.chapter)))
+    return book
+
+
+def parse(block: Block) -> list[Term]:
+    """The terms of one fence."""
+    try:
+        return [_term(id_, entry) for id_, entry in tomllib.loads(block.body).items()]
+    except (tomllib.TOMLDecodeError, TypeError) as error:
+        raise ChapterError(GLOSSARY, block.line, str(error)) from None
+
+
+def _term(id_: str, given: dict[str, Any]) -> Term:
+    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+    return Term(id_, **given | lists)
+
+
+def entry(term: Term, edition: str) -> tuple[str, str, str]:
+    """What the page says of a term: the heading with both names, and the text in each language."""
+    name, second = (term.zh, term.en) if edition == "zh" else (term.en, term.zh)
+    other = "en" if edition == "zh" else "zh"
+    small = f' <small lang="{other}">{second}</small>' if second != name else ""
+    zh, en = term.zh_means, term.en_means
+    if term.path:
+        number, place = int(term.path.stem[:2]), term.path.relative_to("docs").as_posix()
+        zh += f"见[第\N{NO-BREAK SPACE}{number}\N{NO-BREAK SPACE}章]({place})。"
+        en += f" See [chapter\N{NO-BREAK SPACE}{number}]({place})."
+    if term.avoid:
+        zh += f"不写作{''.join(f'“{word}”' for word in term.avoid)}。"
+        en += f" In Chinese not {' or '.join(term.avoid)}."
+    return f'### {name}{small} {{#{term.id} .entry data-toc-label="{name}"}}', zh, en
+
+
+def link(
+    texts: Iterable[str], language: str, book: Sequence[Term], page: str
+) -> tuple[list[str], list[Term]]:
+    """The passages of a page, with the first use of each term a link; and the terms linked."""
+    linked: list[str] = []
+    used: dict[str, Term] = {}
+    for text in texts:
+        parts: list[str] = []
+        done = 0
+        for start, end, term in find(text, language, book):
+            if term.id not in used and term.tooltip:
+                used[term.id] = term
+                attributes = f'{{ .term aria-describedby="tip-{term.id}-{language}" }}'
+                parts += text[done:start], f"[{text[start:end]}]({page}#{term.id}){attributes}"
+                done = end
+        linked.append("".join([*parts, text[done:]]))
+    return linked, list(used.values())
+
+
+def tips(used: Iterable[Term], language: str) -> str:
+    """The definitions of the terms that a page links to, for the style sheet and script to show."""
+    return "".join(
+        f'<p class="tip" role="tooltip" popover="manual" id="tip-{term.id}-{language}" '
+        f'lang="{language}">{escape(term.means(language))}</p>\n'
+        for term in used
+    )
+
+
+def find(text: str, language: str, book: Sequence[Term]) -> Iterator[tuple[int, int, Term]]:
+    """Each use of a term in a passage, the longest where several begin at one place."""
+    bare = CLOSED.sub(lambda closed: "\0" * len(closed[0]), text)
+    pattern, meant = _pattern(language, tuple(book))
+    words = _words(tuple(book)).cut(bare, HMM=False) if language == "zh" else bare
+    borders = {0, *accumulate(map(len, words))}
+    at = 0
+    while found := pattern.search(bare, at):
+        start, end = found.span()
+        whole = {start, end} <= borders
+        at = end if whole else start + 1
+        term = meant[(found.lastindex or 1) - 1]
+        if whole and term.is_meant(text, language):
+            yield start, end, term
+
+
+@cache
+def _pattern(language: str, book: tuple[Term, ...]) -> tuple[re.Pattern[str], list[Term]]:
+    """What finds all forms of all terms, each as a group of its own; and the term of each group."""
+    forms = [(form, term) for term in book for form in term.forms(language)]
+    forms.sort(key=lambda item: -len(item[0]))
+    groups = "|".join(f"({_form(form, language)})" for form, _ in forms)
+    edge = r"[A-Za-z0-9_-]" if language == "zh" else r"[\w–-]"
+    return re.compile(f"(?<!{edge})(?:{groups})(?!{edge})"), [term for _, term in forms]
+
+
+def _form(form: str, language: str) -> str:
+    """A regular expression: in English also for the plural, and for the first word's capital."""
+    if language == "zh":
+        return re.escape(form)
+    plural = re.sub(r"(?<=[^aeiou])y$", "(?:y|ies)", form)
+    if plural == form:
+        plural += "(?:es)?" if re.search("(?:[sxz]|[cs]h)$", form) else "s?"
+    first = re.sub("^[a-z]", lambda letter: f"[{letter[0].upper()}{letter[0]}]", plural)
+    return re.sub("[-–]", "[-–]", first.replace(" ", r"\s+"))
+
+
+@cache
+def _words(book: tuple[Term, ...]) -> jieba.Tokenizer:
+    """What parts Chinese into words, those of the glossary among them."""
+    jieba.setLogLevel(logging.WARNING)
+    tokenizer = jieba.Tokenizer()
+    for term in book:
+        for form in term.forms("zh"):
+            tokenizer.add_word(form)
+    return tokenizer
