@@ -1,4 +1,4 @@
-"""Check the words: spacing, punctuation, glossary, retired names, the width of lines.
+"""Check the words: spacing, punctuation, glossary, retired names, lengths and densities.
 
 AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is here: spaces
 around `code`, straight quotes, words that the glossary forbids, and the names and words that
@@ -10,17 +10,50 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import autocorrect_py
 
 from literate import ROOT, records
-from literate.blocks import HAN, Block, ChapterError, short_strings
-from literate.chapter import PACKAGE, Chapter, Twin, pages, read, read_drafts
+from literate.blocks import HAN, NOT_PROSE, WORD, Block, ChapterError, heading, pick, short_strings
+from literate.chapter import CHAPTERS, PACKAGE, Chapter, Twin, pages, read, read_drafts
 from literate.glossary import GLOSSARY, parse, terms
 
 
 WIDEST = 79
+PER_THOUSAND = {"：": 4, "；": 2}  # at most, in a thousand Han characters of a chapter
+WORDS = (1200, 2200)  # of English prose in an idea chapter, which has a number below 20
+LINES = 300  # of Python in an idea chapter, at most
+SHORT = {"00-preface"}  # an overview may have fewer words
+# Chapters that do not keep these limits yet. Whoever rewrites one takes it off the list.
+NOT_YET = {
+    "00-preface",
+    "05-multi-head",
+    "06-positions",
+    "07-convolution",
+    "08-encoder",
+    "09-decoder",
+    "10-transformer",
+    "11-corpus",
+    "12-training",
+    "13-decoding",
+    "14-non-autoregressive",
+    "15-vit",
+    "20-gpu",
+    "23-scale-out",
+    "30-checks",
+    "31-caches",
+    "32-padding",
+    "33-texts",
+    "34-checkpoints",
+    "35-losses",
+    "36-fast-decoding",
+    "37-images",
+    "38-runtime",
+    "39-processes",
+    "40-cli",
+}
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
 RULES = {
@@ -112,6 +145,48 @@ def _faults(text: str, words: dict[str, str]) -> Iterator[str]:
             yield f"the glossary says {right}, not {bad}"
 
 
+def excesses(page: Chapter) -> Iterator[str]:
+    """What a chapter has too much or too little of, with the count and the limit."""
+    path = page.path.as_posix()
+    twins = [part for part in page.parts if isinstance(part, Twin)]
+    shorts = [pick(text, "zh") for block in page.blocks for _, text in short_strings(block)]
+    chinese = "\n".join(NOT_PROSE.sub(" ", text) for text in [*(t.zh.text for t in twins), *shorts])
+    han = len(HAN.findall(chinese))
+    for mark, most in PER_THOUSAND.items():
+        if 1000 * (count := chinese.count(mark)) > most * han:
+            share = (
+                f"{count} {mark} in {han} Han characters, {1000 * count / han:.1f} in a thousand"
+            )
+            yield f"{path}: {share}; at most {most}"
+    for part in takewhile(lambda part: not _is_references(part), page.parts):
+        for line, text in _paragraphs(part.en) if isinstance(part, Twin) else ():
+            if (count := NOT_PROSE.sub(" ", text).count(":")) > 1:
+                yield f"{path}:{line}: {count} colons in a paragraph; at most 1"
+    if page.path.stem >= "20":
+        return
+    words = sum(len(WORD.findall(NOT_PROSE.sub(" ", twin.en.text))) for twin in twins)
+    least, most = WORDS
+    if words > most or (words < least and page.path.stem not in SHORT):
+        yield f"{path}: {words} words of English prose; from {least} to {most}"
+    lines = sum(block.body.count("\n") for block in page.blocks if block.info.startswith("python"))
+    if lines > LINES:
+        yield f"{path}: {lines} lines of Python; at most {LINES}"
+
+
+def _is_references(part: Block | Twin) -> bool:
+    """Whether the list of sources begins here, in which a title may have a colon of its own."""
+    return isinstance(part, Block) and part.kind == "heading" and heading(part)[2] == "references"
+
+
+def _paragraphs(block: Block) -> Iterator[tuple[int, str]]:
+    """Each paragraph or item of a block, without its title: `**Exercise 1: …**`."""
+    line = block.line
+    for text in re.split(r"\n(?=\n|[ >]*(?:[-*+]|\d+\.) )", block.text):
+        if block.kind != "table":
+            yield line, re.sub(r"^[\s>*+-]*\*\*[^*]+\*\*", "", text)
+        line += text.count("\n") + 1
+
+
 def retired_in_files(root: Path = ROOT) -> Iterator[str]:
     """Each retired name in tests, benchmarks, experiments, or defined in the package."""
     folders = ("tests", "benchmarks", "experiments")
@@ -140,6 +215,15 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield from ((t.lineno, t.id) for t in targets if isinstance(t, ast.Name))
 
 
+def _limits(page: Chapter) -> list[str]:
+    """What is amiss with the lengths and densities of a chapter; of one in NOT_YET, nothing."""
+    found = [*excesses(page)]
+    if page.path.stem in NOT_YET:
+        keeps = f"{page.path.as_posix()}: keeps to all limits; take it off NOT_YET in prose.py"
+        return [] if found else [keeps]
+    return found
+
+
 def check(root: Path = ROOT) -> list[str]:
     """All that is amiss in the book; what needs sound pages is looked for where they are."""
     found: list[str] = []
@@ -148,6 +232,8 @@ def check(root: Path = ROOT) -> list[str]:
             words = {} if path == GLOSSARY else forbidden(root)
             page = read(path, root)
             found += problems(page, words)
+            if path.parent == CHAPTERS:
+                found += _limits(page)
             records.check(page, root)
         except ChapterError as error:
             found.append(str(error))
