@@ -58,7 +58,7 @@ class Term:
 
     def is_meant(self, text: str, language: str) -> bool:
         near = self.zh_near if language == "zh" else self.en_near
-        return not near or any(word in text.lower() for word in near)
+        return not near or any(word.lower() in text.lower() for word in near)
 
 
 def terms(root: Path = ROOT) -> list[Term]:

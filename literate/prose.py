@@ -153,8 +153,8 @@ def excesses(page: Chapter) -> Iterator[str]:
                 f"{count} {mark} in {han} Han characters, {1000 * count / han:.1f} in a thousand"
             )
             yield f"{path}: {share}; at most {most}"
-    for twin in takewhile(lambda part: not _is_references(part), page.parts):
-        for line, text in _paragraphs(twin.en) if isinstance(twin, Twin) else ():
+    for part in takewhile(lambda part: not _is_references(part), page.parts):
+        for line, text in _paragraphs(part.en) if isinstance(part, Twin) else ():
             if (count := NOT_PROSE.sub(" ", text).count(":")) > 1:
                 yield f"{path}:{line}: {count} colons in a paragraph; at most 1"
     if page.path.stem >= "20":

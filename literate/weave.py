@@ -29,6 +29,7 @@ from literate.tangle import write
 
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 WOVEN = ROOT / ".cache/woven"
+PARTS = Path("docs/parts")  # the overview of each part
 HIDDEN = 'class="twin" data-search-exclude="true"'
 ORIGIN = "出自 | From"
 EXERCISE = "练习 {0} | Exercise {0}"
@@ -249,7 +250,7 @@ def _glossary(block: Block, edition: str, terms: Sequence[Term]) -> str:
 def _with_terms(page: Chapter, terms: Sequence[Term]) -> tuple[list[Block | Twin], str]:
     """The parts of a page, the first use of each term a link; and what these terms mean."""
     parts = [*page.parts]
-    if not terms or page.path.parent not in (CHAPTERS, labs.LABS):
+    if not terms or page.path.parent not in (CHAPTERS, PARTS, labs.LABS):
         return parts, ""
     prose: dict[int, Twin] = {}
     for number, part in enumerate(parts):

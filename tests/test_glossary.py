@@ -27,7 +27,7 @@ zh = "键"
 en = "key"
 zh_means = "比较 a < b。"
 en_means = "Compares a < b."
-zh_near = ["查询"]
+zh_near = ["查询", "QK"]
 en_near = ["quer"]
 
 [value]
@@ -108,6 +108,7 @@ def mark(text: str, language: str) -> str:
         "2 元语法，【n 元语法】",
         # Only in the sense that is meant:
         "一个键。",
+        "$QK$ 里的【键】。",
         # Not in code, formulas, links, tags, or the title of an exercise:
         "`掩码` $掩码$ [掩码](a.md) [掩码][b.c] <i 掩码> 【掩码】",
         "[见 `a[0]` 的掩码](a.md)",

@@ -203,8 +203,10 @@ def test_tables_and_references_link_to_no_term() -> None:
 
 
 def test_the_glossary_lists_terms_and_links_to_none() -> None:
-    fence = "```glossary\n[link]\n```"
-    page = Chapter(Path("docs/glossary.md"), f"链接。\n\nA link.\n\n{fence}\n")
+    text = "链接。\n\nA link.\n\n```glossary\n[link]\n```\n"
+    part = Chapter(Path("docs/parts/1-fruit.md"), text)
+    assert "[link](../glossary.md#link)" in weave(part, "en", TERMS)
+    page = Chapter(Path("docs/glossary.md"), text)
     woven = weave(page, "en", TERMS)
     assert woven.count("### link <small") == woven.count("###") == 1
     assert "Leads elsewhere.\n\n</section>" in woven
