@@ -49,6 +49,11 @@ print(peel(3))
 还剩两个。
 
 Two are left.
+
+```record 02-apple/taste
+甜 | sweet
+5
+```
 """
 PAGES = {
     "chapters/00-preface.md": """# 序 | Preface {#preface}
@@ -68,6 +73,14 @@ causal mask | 因果掩码 | –
     "api/index.md": "# 软件包 | The package {#package}\n",
 }
 NAV = "nav:\n" + "".join(f"  - {page}\n" for page in PAGES)
+PAGES["drafts/27-myths/02-apple.md"] = """# 流言 | Myth
+
+[没有](nowhere.md)这回事。
+
+There is [no](nowhere.md) such thing.
+"""
+RECORD = """{"command": "nox -s experiments -- 02-apple", "seeds": [0, 1, 2],
+"tables": {"taste": [["甜 | sweet"], ["5"]]}}"""
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +91,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "docs/assets", root / "docs/assets")
     for name, text in PAGES.items():
         write(root / "docs" / name, text)
+    write(root / "experiments/records/02-apple.json", RECORD)
     for name in ("README.md", "CONTRIBUTING.md", "mkdocs.en.yml"):
         shutil.copy(ROOT / name, root)
     settings = (ROOT / "mkdocs.yml").read_text("utf-8")
@@ -136,8 +150,14 @@ def refused(book: Path) -> str:
             "",
             "02-apple.md:31: this Chinese",
         ),
+        (
+            "docs/chapters/02-apple.md",
+            "sweet\n5\n",
+            "sweet\n6\n",
+            "02-apple.md:37: 02-apple/taste has here '5', this fence '6'",
+        ),
     ],
-    ids=["output", "package", "twin"],
+    ids=["output", "package", "twin", "record"],
 )
 def test_a_fault_stops_the_build_and_keeps_the_old_site(
     book: Path, file: str, old: str, new: str, says: str
@@ -170,5 +190,8 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
         api = (site / "api/apple/index.html").read_text("utf-8")
         assert 'id="attention_book.apple.peel"' in api
         assert "_core" not in re.sub("(?s)<details.*?</details>", "", api)
+        assert not (site / "drafts").exists()
+        page = (site / "chapters/02-apple/index.html").read_text("utf-8")
+        assert re.search(r'<figure class="record">\s*<table>', page)
     table = (book / "site/zh/glossary/index.html").read_text("utf-8")
     assert "<td>因果掩码</td>" in table

@@ -101,6 +101,14 @@ def test_an_experiment_leaves_a_record_and_fills_its_fences(
     assert not list((orchard / ".cache/experiments").iterdir())
 
 
+def test_the_fences_of_other_records_stay(orchard: Path) -> None:
+    path = orchard / page(orchard).path
+    other = EMPTY.replace("04-apple", "04-pear")
+    path.write_text(f"{other}\n{EMPTY}")
+    assert main([], orchard) == 0
+    assert path.read_text() == f"{other}\n{FENCE}"
+
+
 def test_a_run_that_was_broken_off_goes_on(orchard: Path) -> None:
     (orchard / "stop").touch()
     with pytest.raises(KeyboardInterrupt):
