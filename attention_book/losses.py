@@ -1,4 +1,4 @@
-# Made from docs/chapters/35-losses.md (97966ba464e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/35-losses.md (baa93b2292f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.training.loading import Batch
-from attention_book.training.losses import translation_loss
+from attention_book.training.objective import translation_loss
 from attention_book.transformer import Transformer
 
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/23-scale-out.md (841f814ecbd6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/23-scale-out.md (db9e4fa91ed6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 
 from attention_book.training.config import TrainingConfig
-from attention_book.training.losses import ModelWithLoss
+from attention_book.training.objective import ModelWithLoss
 from attention_book.training.parallel import ParallelStrategy
 
 

@@ -3,8 +3,8 @@
 An experiment NN_name.py defines three things:
 
     SEEDS = range(5)        three seeds or more
-    run(seed)               one run's results: {name: number}
-    tables(results)         tables of {name: [number of each seed]}
+    run(seed)               one run's results: {name: number or text}
+    tables(results)         tables of {name: [result of each seed]}
 
 One that runs the code of a chapter's cells says which in CHAPTER and PARTS:
 
@@ -43,7 +43,8 @@ from literate.tangle import write
 
 PARTS = ("SEEDS", "run", "tables")
 FEWEST_SEEDS = 3
-Results = dict[str, list[float]]
+Result = float | str  # a text is recorded as it is, such as a translation
+Results = dict[str, list[Any]]
 
 
 class ExperimentError(Exception):
@@ -185,7 +186,7 @@ def perform(
         "machine": machine(),
     }
     before = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
-    runs: dict[str, dict[str, float]] = {}
+    runs: dict[str, dict[str, Result]] = {}
     seconds = 0.0
     if before.get("of") == of:
         runs, seconds = before["runs"], before["seconds"]
@@ -268,14 +269,20 @@ def make_tables(module: ModuleType, results: Results) -> dict[str, Table]:
     return tables
 
 
-def _checked(found: Mapping[str, float], name: str) -> dict[str, float]:
+def _checked(found: Mapping[str, Result], name: str) -> dict[str, Result]:
+    """The results, numbers with six digits."""
+    checked: dict[str, Result] = {}
     for key, value in found.items():
-        if not math.isfinite(value):
+        if isinstance(value, str):
+            checked[key] = value
+        elif math.isfinite(value):
+            checked[key] = float(f"{value:.6g}")
+        else:
             raise ExperimentError(f"{name}: {key} must be finite, got {value}")
-    return {key: float(f"{value:.6g}") for key, value in found.items()}
+    return checked
 
 
-def _join(runs: list[dict[str, float]], name: str) -> Results:
+def _join(runs: list[dict[str, Result]], name: str) -> Results:
     """The results of all seeds, by name."""
     for run in runs:
         if list(run) != list(runs[0]):

@@ -127,6 +127,13 @@ def test_a_run_that_was_broken_off_goes_on(orchard: Path) -> None:
     assert (orchard / "ran").read_text() == "0122" + "012" + "012"
 
 
+def test_a_result_may_be_a_text(orchard: Path) -> None:
+    script(orchard, "2.0}", '2.0, "name": f"apple {seed}"}')
+    assert main([], orchard) == 0
+    names = load("04-apple", orchard)["results"]["name"]
+    assert names == ["apple 0", "apple 1", "apple 2"]
+
+
 def test_tables_are_made_again_without_a_run(
     orchard: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

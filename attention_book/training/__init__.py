@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (91d1011fc3f2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (6b5a8f859834). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import (
     Batch,
@@ -8,10 +8,10 @@ from attention_book.training.loading import (
     make_batch,
 )
 from attention_book.training.loop import BatchSource, Trainer, validation_loss
-from attention_book.training.losses import (
+from attention_book.training.losses import cross_entropy
+from attention_book.training.objective import (
     LossFunction,
     ModelWithLoss,
-    cross_entropy,
     translation_loss,
 )
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy

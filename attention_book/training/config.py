@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (5d9c77e71f19). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (5d9c77e71f19). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args

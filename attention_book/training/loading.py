@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (c54f880350c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (c54f880350c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import random

@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (04b2ef848789). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (bbd036d9d5ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +13,7 @@ from attention_book.runtime import (
     seeded,
 )
 from attention_book.training.config import TrainingConfig
-from attention_book.training.losses import (
+from attention_book.training.objective import (
     LossFunction,
     ModelWithLoss,
     translation_loss,

@@ -1,10 +1,10 @@
-# Made from docs/chapters/12-training.md (bb6c92a0099b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (430d2c560f3f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from contextlib import AbstractContextManager, nullcontext
 
 from torch import Tensor, nn
 
 from attention_book.training.config import TrainingConfig
-from attention_book.training.losses import ModelWithLoss
+from attention_book.training.objective import ModelWithLoss
 
 
 __all__ = ["SINGLE_PROCESS", "ParallelStrategy"]
