@@ -277,6 +277,15 @@ def test_what_goes_wrong_before_the_check_is_one_line(
         assert says.format(last % 10) in said
 
 
+def test_the_line_is_where_it_went_wrong_and_not_where_it_was_called(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    line = write(
+        ex, "    return helper(n)\n\n\ndef helper(n):\n    return n[0]"
+    )
+    assert f"ex.py, line {line + 4}: TypeError: 'int'" in check()[1]
+
+
 def test_an_endless_loop_is_stopped(
     ex: Path, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,7 +329,7 @@ def test_a_class_may_be_a_dataclass(
 ) -> None:
     """Whose strings of types are looked up in the module."""
     text = ex.read_text("utf-8").replace(
-        "def peel", "@dataclass\nclass C:\n    n: 'int'\n\n\ndef peel"
+        "def peel", "@dataclass\nclass C:\n    n: int\n\n\ndef peel"
     )
     head = (
         "from __future__ import annotations\nfrom dataclasses import dataclass"

@@ -193,6 +193,7 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             28,
             'message, "中文 | English"',
         ),
+        (CHAPTER.replace("3 减 1 是 2", "less"), 28, "says what is wrong"),
         (CHAPTER.replace(" | 3 less 1 is 2", ""), 28, "says what is wrong"),
         (
             CHAPTER.replace(
@@ -276,6 +277,7 @@ def test_an_exercise_sees_nothing_but_itself(book: Book) -> None:
     used = used.replace('answer="02-1"\n', 'answer="02-1"\nimport math\n\n\n')
     book.write(used)
     said = book.run().stdout
+    assert "2 failed, 1 passed" in said  # with the answer as with the stub
     assert "name 'math' is not defined" in said
 
     book.write(CHAPTER + "\n```python\npeel(3)\n```\n")
