@@ -31,7 +31,6 @@ NOT_YET = {
     "00-preface",
     "06-positions",
     "07-convolution",
-    "11-corpus",
     "12-training",
     "14-non-autoregressive",
     "15-vit",
