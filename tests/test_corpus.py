@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import random
+import runpy
 from collections import defaultdict
 
 import pytest
@@ -284,6 +285,15 @@ def test_other_capitals_are_taken_only_where_they_must() -> None:
     assert WordTokenizer.train(["this"]).encode("This THIS") == [3, 3]
     with pytest.raises(ValueError, match="unknown words: THEY"):
         tokenizer.encode("This THEY")
+
+
+def test_the_picture_shows_what_the_tokenizer_gives() -> None:
+    drawn = runpy.run_path("docs/diagrams/corpus.py")
+    sentences = drawn["SENTENCES"]
+    assert [tokenize(text) for text in sentences] == drawn["TOKENS"]
+    tokenizer = WordTokenizer.train(sentences)
+    token_ids, _ = pad([tokenizer.encode(text) for text in sentences])
+    assert token_ids.tolist() == drawn["IDS"]
 
 
 def test_chinese_is_decoded_without_spaces() -> None:
