@@ -18,7 +18,7 @@ import autocorrect_py
 from literate import ROOT, records
 from literate.blocks import HAN, NOT_PROSE, WORD, Block, ChapterError, heading, pick, short_strings
 from literate.chapter import CHAPTERS, PACKAGE, Chapter, Twin, pages, read, read_drafts
-from literate.glossary import GLOSSARY, parse, terms
+from literate.glossary import parse, terms
 
 
 WIDEST = 79
@@ -222,9 +222,8 @@ def check(root: Path = ROOT) -> list[str]:
     found: list[str] = []
     for path in pages(root):
         try:
-            words = {} if path == GLOSSARY else forbidden(root)
             page = read(path, root)
-            found += problems(page, words)
+            found += problems(page, forbidden(root))
             if path.parent == CHAPTERS:
                 found += _limits(page)
             records.check(page, root)
