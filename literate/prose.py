@@ -37,7 +37,6 @@ NOT_YET = {
     "12-training",
     "13-decoding",
     "14-non-autoregressive",
-    "15-vit",
     "20-gpu",
     "23-scale-out",
     "30-checks",
