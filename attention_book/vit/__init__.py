@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (3679b7e810d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (3679b7e810d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.vit.attention_maps import attention_maps, rollout
 from attention_book.vit.config import ViTConfig
 from attention_book.vit.digits import Digits, digits

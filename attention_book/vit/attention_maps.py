@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (f09fc4690df5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (f09fc4690df5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch

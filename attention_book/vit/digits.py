@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (148b3d5d5936). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (148b3d5d5936). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

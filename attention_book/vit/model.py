@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (6482fac7de90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (6482fac7de90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-# Made from docs/chapters/15-vit.md (1e771fcd4338). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (1e771fcd4338). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import math
 import random
