@@ -208,7 +208,7 @@ def search(page: Page, words: str) -> list[str]:
     [
         ("zh", "因果掩码"),
         ("zh", "加权和"),
-        ("zh", "masked_softmax"),
+        ("zh", "causal_mask"),
         ("en", "causal mask"),
         ("en", "additive"),
     ],
