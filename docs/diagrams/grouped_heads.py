@@ -20,7 +20,7 @@ for left, name, n_kv in (
         x = sum(own) / group
         key = drawing.cells(x - 14, 92, 2, 1, "k")
         value = drawing.cells(x + 2, 92, 2, 1, "v")
-        for i, place in enumerate(own):
+        for place in own:
             query = drawing.cells(place - 7, 34, 2, 1, "q")
             drawing.arrow(query.bottom(), (x, key.top()[1]), kind="q")
     drawing.text(middle, 138, f"{n_kv} 对键和值 | {n_kv} × K, V", small=True)
