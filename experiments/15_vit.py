@@ -1,9 +1,8 @@
 """Digits read by a ViT, a convolutional network and others: chapter 15.
 
 First the digits as they are, with all training images and with a tenth of
-them. Then digits at random places on a larger canvas, among fragments of
-other digits; the cells of the chapter make these images. Last, in chapter 45,
-how large position vectors should begin.
+them. Then the same digits in uneven light, made by a cell of the chapter.
+Last, for chapter 45, how large position vectors should begin.
 """
 
 from collections.abc import Callable
@@ -24,12 +23,12 @@ from literate.chapter import defined_in
 
 SEEDS = range(3)
 CHAPTER = "docs/chapters/15-vit.md"
-PARTS = ("clutter",)
-EPOCHS_CLUTTER = {"linear": 8, "convolution": 8, "ViT": 16}
-EPOCHS = dict.fromkeys(EPOCHS_CLUTTER, 25)
-EPOCHS_TENTH = dict.fromkeys(EPOCHS_CLUTTER, 120)  # for steps enough
+PARTS = ("torch", "uneven_light")
+EPOCHS = 25
+EPOCHS_TENTH = 120  # so that there are steps enough
+EPOCHS_LIGHT = 4
 EPOCHS_POSITIONS = 8
-PLACES = 10  # of each digit on the canvas
+LIGHTS = 10  # for each digit
 RATES = {"linear": 1e-2, "convolution": 2e-3, "ViT": 2e-3}
 NAMES = {
     "linear": "线性模型 | linear model",
@@ -39,17 +38,14 @@ NAMES = {
 }
 
 
-def linear(side: int) -> nn.Module:
-    return nn.Sequential(nn.Flatten(), nn.Linear(side**2, 10))
+def linear() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
 
 
-def convolution(side: int) -> nn.Module:
-    """Three convolutions; a map of 4 by 4 is left for images of 8 and 16."""
-    halve = [nn.MaxPool2d(2)] if side == 16 else []
+def convolution() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1),
         nn.ReLU(),
-        *halve,
         nn.Conv2d(32, 64, 3, padding=1),
         nn.ReLU(),
         nn.MaxPool2d(2),
@@ -60,21 +56,22 @@ def convolution(side: int) -> nn.Module:
     )
 
 
-def vit(side: int) -> ViT:
-    """Sixteen patches, of 2 by 2 or 4 by 4."""
-    sizes = {"d_model": 64, "n_heads": 4, "d_ff": 128, "n_layers": 3}
+def vit() -> ViT:
     return ViT(
         ViTConfig(
-            image_size=side,
-            patch_size=side // 4,
+            image_size=8,
+            patch_size=2,
             n_channels=1,
             n_classes=10,
-            **sizes,
+            d_model=64,
+            n_heads=4,
+            d_ff=128,
+            n_layers=3,
         )
     )
 
 
-MAKERS: dict[str, Callable[[int], nn.Module]] = {
+MAKERS: dict[str, Callable[[], nn.Module]] = {
     "linear": linear,
     "convolution": convolution,
     "ViT": vit,
@@ -98,7 +95,7 @@ def run(seed: int) -> dict[str, float]:
     train, test = digits()
     order = torch.Generator().manual_seed(seed)
     rows = torch.randperm(len(train.labels), generator=order)[:145]
-    clutter = defined_in(CHAPTER, *PARTS)["clutter"]
+    uneven_light = defined_in(CHAPTER, *PARTS)["uneven_light"]
     tasks = {
         "all": (train, test, EPOCHS, 0.1),
         "tenth": (
@@ -107,10 +104,10 @@ def run(seed: int) -> dict[str, float]:
             EPOCHS_TENTH,
             0.1,
         ),
-        "clutter": (
-            clutter(train, PLACES, seed),
-            clutter(test, 2, seed + 1000),
-            EPOCHS_CLUTTER,
+        "light": (
+            uneven_light(train, LIGHTS, seed),
+            uneven_light(test, 1, seed + 1000),
+            EPOCHS_LIGHT,
             0.0,
         ),
     }
@@ -119,11 +116,11 @@ def run(seed: int) -> dict[str, float]:
         found[f"{task}, nearest"] = nearest(seen, unseen)
         for name, make in MAKERS.items():
             torch.manual_seed(seed)
-            model = make(seen.images.shape[-1])
+            model = make()
             train_classifier(
                 model,
                 seen,
-                n_epochs=epochs[name],
+                n_epochs=epochs,
                 learning_rate=RATES[name],
                 augmentation=augmentation,
                 seed=seed,
@@ -131,7 +128,7 @@ def run(seed: int) -> dict[str, float]:
             found[f"{task}, {name}"] = accuracy(model, unseen)
     for size in (0.5, 0.02):
         torch.manual_seed(seed)
-        model = vit(8)
+        model = vit()
         nn.init.normal_(model.positions.table, std=size)
         train_classifier(model, train, n_epochs=EPOCHS_POSITIONS, seed=seed)
         found[f"positions {size}"] = accuracy(model, test)
@@ -139,10 +136,10 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    def size(name: str, side: int) -> str:
+    def size(name: str) -> str:
         if name == "nearest":
             return "–"
-        return f"{sum(p.numel() for p in MAKERS[name](side).parameters()):,}"
+        return f"{sum(p.numel() for p in MAKERS[name]().parameters()):,}"
 
     def cell(task: str, name: str) -> str:
         values = results[f"{task}, {name}"]
@@ -152,27 +149,19 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
 
     plain = [
         [
-            "认对百分之几 | accuracy",
+            "模型 | model",
             "参数 | parameters",
             "1,442 张 | 1,442 images",
             "145 张 | 145 images",
         ]
     ]
-    clutter = [
-        [
-            "认对百分之几 | accuracy",
-            "参数 | parameters",
-            "轮数 | epochs",
-            "碎片中的数字 | digit among fragments",
-        ]
-    ]
+    light = [["模型 | model", "不均匀的光 | uneven light"]]
     for name, title in NAMES.items():
         plain.append(
-            [title, size(name, 8), cell("all", name), cell("tenth", name)]
+            [title, size(name), cell("all", name), cell("tenth", name)]
         )
-        epochs = str(EPOCHS_CLUTTER.get(name, "–"))
-        clutter.append([title, size(name, 16), epochs, cell("clutter", name)])
+        light.append([title, cell("light", name)])
     positions = [
-        ["位置的标准差 | deviation of positions", "认对百分之几 | accuracy"]
+        ["位置的标准差 | deviation of positions", "正确率 | accuracy"]
     ] + [[f"{x}", percent(results[f"positions {x}"])] for x in (0.5, 0.02)]
-    return {"digits": plain, "clutter": clutter, "positions": positions}
+    return {"digits": plain, "light": light, "positions": positions}

@@ -33,6 +33,7 @@ from attention_book.vit import (
     rollout,
     train_classifier,
 )
+from literate.chapter import defined_in
 from tests.factories import make_vit, make_vit_config
 from tests.torch_state import randomise
 
@@ -75,6 +76,20 @@ def test_the_papers_sizes() -> None:
         changed = ViT.tiny(n_classes=0, pooling="mean", image_size=32)
     assert changed.config.d_model == 192
     assert changed.positions.table.shape == (4, 192)
+
+
+def test_it_equals_the_plain_class_of_its_chapter() -> None:
+    chapter = defined_in(
+        "docs/chapters/15-vit.md", "torch", "patchify", "VisionTransformer"
+    )
+    plain = chapter["VisionTransformer"](
+        SIZE, 5, CHANNELS, CLASSES, d=24, h=4, d_ff=40, L=2
+    )
+    ours = a_model(epsilon=1e-5)
+    state = ours.state_dict()
+    state["positions"] = state.pop("positions.table")
+    plain.load_state_dict(state)
+    torch.testing.assert_close(plain(images()), ours(images()))
 
 
 # Patches
