@@ -18,10 +18,21 @@ NAMES = sorted(
 )
 # Words that both languages share, and names in code.
 # What a reader of either edition calls by the same name.
-SHARED = set(
-    "softmax logits memory pad unpad bos eos ReLU LayerNorm OUT part".split()
-    + "Tom chases Jerry a red apple".split()
-)
+SHARED = {
+    *("softmax", "logits", "memory", "pad", "unpad", "bos", "eos", "ReLU"),
+    *(
+        "LayerNorm",
+        "FFN",
+        "AdamW",
+        "OUT",
+        "part",
+        "Tom",
+        "chases",
+        "Jerry",
+        "red",
+        "apple",
+    ),
+}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
