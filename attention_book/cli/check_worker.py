@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (27c4cbe6663e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (29f7f65e3644). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Run a reader's file and the check of its exercise. A process of its own."""
 
 import contextlib
@@ -9,6 +9,9 @@ import traceback
 import types
 from pathlib import Path
 from typing import Any
+
+
+__all__ = ["main"]
 
 
 _CHECK = "<check>"
@@ -58,7 +61,7 @@ def _describe(error: BaseException, file: str) -> dict[str, Any]:
     return {"kind": kind, "line": lines[-1], "text": text}
 
 
-def _main() -> None:
+def main() -> None:
     """Read the job, do it, write the result, and end whatever still runs."""
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     sys.path.insert(0, str(Path(job["file"]).parent))
@@ -71,4 +74,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    main()

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (9562e7d5ef9b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (db4398efce97). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import difflib
 import json
@@ -25,11 +25,9 @@ __all__ = ["check", "exercise"]
 _EXERCISES = Path(__file__).parent.with_name("exercises.json")
 _WORKER = Path(__file__).with_name("check_worker.py")
 _MARKER = "# attention-book exercise "  # begins the first line of a file
-_WIDTH = 77
+_WIDTH = 77  # columns of a comment
 _TIME_LIMIT = 60  # seconds
-
-
-Language = Annotated[
+_Language = Annotated[
     Literal["zh", "en"] | None,
     Option(help="The language to speak.", show_default="that of the locale"),
 ]
@@ -103,7 +101,7 @@ def exercise(
         str | None,
         Argument(metavar="ID", help="Such as 03-2.", show_default="list all"),
     ] = None,
-    language: Language = None,
+    language: _Language = None,
 ) -> None:
     """List the exercises, or print one to write on: exercise 03-2 > ex.py."""
     side = language or _here()
@@ -219,7 +217,7 @@ _RESULTS = {
 @app.command()
 def check(
     file: Annotated[Path, Argument(help="What exercise printed, written.")],
-    language: Language = None,
+    language: _Language = None,
 ) -> None:
     """Check a written exercise, without showing its answer."""
     exercise_id, text = _read_attempt(file, language)
