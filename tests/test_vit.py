@@ -201,6 +201,16 @@ def test_what_is_pooled(pooling: str) -> None:
     torch.testing.assert_close(model(images()), expected)
 
 
+@pytest.mark.parametrize("pooling", ["class", "mean"])
+@pytest.mark.usefixtures("unchecked")
+def test_export_with_any_number_of_images(pooling: str) -> None:
+    model = a_model(pooling=pooling)
+    batch = {"images": {0: torch.export.Dim("batch")}}
+    whole = torch.export.export(model, (images(),), dynamic_shapes=batch)
+    x = images().repeat(4, 1, 1, 1)[:7]
+    torch.testing.assert_close(whole.module()(x), model(x))
+
+
 def test_nothing_given_is_changed() -> None:
     model = a_model()
     x = images()

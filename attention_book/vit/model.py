@@ -1,4 +1,4 @@
-# Made from docs/chapters/45-training-images.md (6482fac7de90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (e707c5966776). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from dataclasses import replace
 from typing import Any
@@ -76,7 +76,7 @@ class ViT(nn.Module):
             )
         x = self.embed(patchify(images, c.patch_size))
         if self.class_token is not None:
-            first = self.class_token.expand(len(x), 1, -1)
+            first = self.class_token.expand(x.shape[0], 1, -1)
             x = torch.cat([first, x], dim=1)
         return self.dropout(self.positions(x))
 
