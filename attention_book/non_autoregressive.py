@@ -1,4 +1,4 @@
-# Made from docs/chapters/14-non-autoregressive.md (f2f26f3377b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/49-mask-predict.md (b0de52af43b1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -57,8 +57,9 @@ class MaskedTransformer(Transformer):
     """A Transformer that fills in masked tokens of a translation.
 
     Source: Ghazvininejad et al. (2019), §2. They predict the length from a
-        token <length> in the source; here it is a sum over the tokens of the
-        source, after the fertilities of Gu et al. (2018), §3.
+        token <length> in the source; here it is the sum of the fertilities
+        of the source's tokens (Brown et al., 1993), a real number each,
+        where Gu et al. (2018), §3.3, predict a class.
     """
 
     def __init__(self, config: MaskedTransformerConfig) -> None:
@@ -246,6 +247,9 @@ def mask_predict(
 
     Raises:
         ValueError: No sentence, or a number out of range.
+
+    Of several lengths the best has the largest (ln p(n) + Σ ln p_i) / n,
+    which is a heuristic where there is more than one iteration.
 
     Source: Ghazvininejad et al. (2019), §3; §3.3 leaves out how likely the
         length is when translations are compared.

@@ -31,7 +31,6 @@ NOT_YET = {
     "06-positions",
     "07-convolution",
     "12-training",
-    "14-non-autoregressive",
     "20-gpu",
     "23-scale-out",
     "38-runtime",

@@ -26,6 +26,7 @@ from attention_book.training import (
     make_batch,
 )
 from attention_book.transformer import Norm, Positions
+from literate.chapter import defined_in
 from tests.factories import make_config
 from tests.torch_state import randomise
 
@@ -86,6 +87,42 @@ def plain_loss(model: MaskedTransformer, masked: Tensor) -> Tensor:
         torch.stack(token_losses).mean()
         + torch.stack(length_losses).mean() / 10
     )
+
+
+def test_it_equals_the_plain_code_of_its_chapter() -> None:
+    chapter = defined_in(
+        "docs/chapters/14-non-autoregressive.md",
+        "PlainMaskedTransformer",
+        "lowest",
+        "fill_in_loss",
+        "iterate",
+    )
+    model = make_model(max_target_length=64)  # as the chapter's loss has it
+    plain = chapter["PlainMaskedTransformer"](make_masked_config()).eval()
+    plain.load_state_dict(model.state_dict())
+    source, lengths = make_sources()
+    target, _ = pad([target[1:-1] for _, target in EXAMPLES])
+    batch = make_small_batch()  # whose rows have an <eos>
+    masked = random_mask(LENGTHS, 8, torch.Generator().manual_seed(5))
+    loss = chapter["fill_in_loss"](
+        plain, source, lengths, target, LENGTHS, masked[:, :7]
+    )
+    generator = torch.Generator().manual_seed(5)
+    torch.testing.assert_close(
+        loss, masked_loss(model, batch, generator=generator)
+    )
+    memory, mask = model.encode(source, lengths)
+    scores = model.score_lengths(memory, mask)
+    m = plain.predict_length(memory, mask)
+    assert torch.equal(scores.argmax(1), m.round().clamp(1, 64).long() - 1)
+    drafts = refine(model, memory, mask, LENGTHS, 3)
+    for draft, (tokens, again) in zip(
+        drafts,
+        chapter["iterate"](plain, memory, mask, LENGTHS, 3),
+        strict=True,
+    ):
+        assert torch.equal(draft.token_ids, tokens)
+        assert torch.equal(draft.masked, again)
 
 
 @pytest.mark.parametrize("norm", get_args(Norm))
