@@ -115,14 +115,15 @@ def test_it_equals_the_plain_code_of_its_chapter() -> None:
     scores = model.score_lengths(memory, mask)
     m = plain.predict_length(memory, mask)
     assert torch.equal(scores.argmax(1), m.round().clamp(1, 64).long() - 1)
-    drafts = refine(model, memory, mask, LENGTHS, 3)
-    for draft, (tokens, again) in zip(
-        drafts,
-        chapter["iterate"](plain, memory, mask, LENGTHS, 3),
+    for draft, (tokens, p, again) in zip(
+        refine(model, memory, mask, LENGTHS, 7),
+        chapter["iterate"](plain, memory, mask, LENGTHS, 7),
         strict=True,
     ):
         assert torch.equal(draft.token_ids, tokens)
         assert torch.equal(draft.masked, again)
+        log_probs = p.log().masked_fill(p.isinf(), 0)
+        torch.testing.assert_close(draft.log_probs, log_probs)
 
 
 @pytest.mark.parametrize("norm", get_args(Norm))
