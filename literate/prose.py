@@ -30,7 +30,6 @@ SHORT = {"00-preface"}  # an overview may have fewer words
 NOT_YET = {
     "06-positions",
     "07-convolution",
-    "12-training",
     "20-gpu",
     "23-scale-out",
     "38-runtime",
