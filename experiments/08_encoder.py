@@ -124,7 +124,7 @@ def train(
     *,
     steps: int = 300,
     rate: float = 0.003,
-    warm_up: int = 0,
+    warmup: int = 0,
     draw: str = "Xavier",
 ) -> float:
     """Learn to sort; return the fraction of numbers in their right place."""
@@ -139,7 +139,7 @@ def train(
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     for step in range(1, steps + 1):
         for group in optimizer.param_groups:
-            group["lr"] = rate * min(1, step / max(1, warm_up))
+            group["lr"] = rate * min(1, step / max(1, warmup))
         numbers = torch.randint(N_VALUES, (16, LENGTH))
         wanted = numbers.sort(dim=1).values
         logits = model(numbers)
@@ -166,17 +166,17 @@ def run(seed: int) -> dict[str, float]:
         for n_layers in (2, 8, 32):
             value = last_gradient(residual, n_layers)
             found[f"gradient {norm}, {n_layers}"] = value
-        for warm_up in WARM_UPS:
+        for warmup in WARM_UPS:
             for rate in RATES:
-                found[f"rate {norm}, {warm_up}, {rate}"] = train(
-                    residual, 12, seed, rate=rate, warm_up=warm_up
+                found[f"rate {norm}, {warmup}, {rate}"] = train(
+                    residual, 12, seed, rate=rate, warmup=warmup
                 )
             for n_layers in (3, 6):
-                found[f"depth {norm}, {warm_up}, {n_layers}"] = train(
-                    residual, n_layers, seed, warm_up=warm_up
+                found[f"depth {norm}, {warmup}, {n_layers}"] = train(
+                    residual, n_layers, seed, warmup=warmup
                 )
-            found[f"default {norm}, {warm_up}"] = train(
-                residual, 12, seed, warm_up=warm_up, draw="default"
+            found[f"default {norm}, {warmup}"] = train(
+                residual, 12, seed, warmup=warmup, draw="default"
             )
         found[f"small {norm}"] = train(residual, 8, seed, steps=100)
     return found
