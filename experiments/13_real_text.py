@@ -48,7 +48,7 @@ from attention_book.training import (
     validation_loss,
 )
 from attention_book.transformer import Transformer, TransformerConfig
-from experiments.record import spread
+from experiments.record import percent, spread
 
 
 SEEDS = range(3)
@@ -489,6 +489,8 @@ def run(seed: int) -> dict[str, Any]:
                 found[f"{name}: {key}"] = scored.score
             found[f"{name}: length"] = length_ratio(outputs, references)
             found[f"{name}: log p"] = decoding.log_probability(generated)
+            same = map(str.__eq__, outputs, systems["greedy"])
+            found[f"{name}: as greedy"] = sum(same) / len(outputs)
     for band, (low, high) in BANDS.items():
         rows = [i for i, x in enumerate(similarities) if low <= x < high]
         found[f"{band}: messages"] = len(rows)
@@ -570,6 +572,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             "α",
             "长度比 | length ratio",
             "平均对数概率 | mean log-probability",
+            "与贪心相同 | same as greedy",
             bleu,
             chrf,
         ]
@@ -585,6 +588,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
                     "–" if beam_size == 1 else f"{penalty:g}",
                     spread(results[f"{name}: length"], 3),
                     spread(results[f"{name}: log p"], 2),
+                    percent(results[f"{name}: as greedy"]),
                     spread(results[f"{name}: bleu"], 1),
                     spread(results[f"{name}: chrf"], 1),
                 ]
