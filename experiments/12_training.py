@@ -200,7 +200,15 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             row.append(percent(results[f"{schedule}, {name}: exact"]))
         averages.append(row)
 
-    glosses: dict[str, str] = {}
+    glosses = {  # of seed 0's mistakes, for readers of English
+        0: "…, Jerry will hide six dirty hats at school",
+        1: "because Tom chooses your car in the kitchen every year, so your "
+        "dirty computer, so your computer, so your computer, …",
+        2: "because Lily is not buying that pen of Anna's, Lily does not wash "
+        "Lily's light computer, so Lily's light computer, …",
+        3: "the lamp that Mary chose is stranger than Jack's book's strange "
+        "book",
+    }
     shown = [["原文 | source", "译文 | translation", "正确的译文 | right"]]
     for name in ("right", "wrong"):
         for n in range(4):
@@ -208,9 +216,11 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
                 results[f"{name} {n} {part}"][0]
                 for part in ("source", "output", "target")
             )
-            gloss = glosses.get(output, "")
-            said = f"{output} | {output} ({gloss})" if gloss else output
-            shown.append([source, said, "✓" if name == "right" else target])
+            if name == "right":
+                shown.append([source, output, "✓"])
+                continue
+            gloss = f"{output} | {output} ({glosses[n]})"
+            shown.append([source, gloss, target])
     return {
         "model": model,
         "translations": shown,

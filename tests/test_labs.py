@@ -1,5 +1,6 @@
 """The labs: pages like the others, what they printed, and that they still run."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from experiments import record
 from literate import labs
 from literate.blocks import ChapterError
 from literate.chapter import ROOT, Chapter, Twin, read
@@ -144,6 +146,26 @@ def test_the_notebook_of_an_edition_has_one_language(
     assert text.metadata["tags"] == [edition]
     assert "](01-apple.ipynb)" in text.source
     assert code == small.cells[2]
+
+
+def test_the_translator_is_that_of_the_experiment() -> None:
+    """Experiment 13 trains the lab's model, with several seeds."""
+    cells = nbformat.read(ROOT / labs.LABS / "translate.ipynb", 4).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    tree = ast.parse(re.sub(r"^%", "#", "\n".join(code), flags=re.MULTILINE))
+    given: dict[str, dict[str, Any]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name), keywords=keywords):
+                given[name] = {
+                    word.arg or "": word.value.value
+                    for word in keywords
+                    if isinstance(word.value, ast.Constant)
+                }
+    experiment = record.load(ROOT / "experiments/13_real_text.py")
+    assert given["TransformerConfig"] == experiment.MODEL
+    assert given["TrainingConfig"] == experiment.TRAINING
+    assert f"N_TEST = {experiment.N_TEST} if" in "\n".join(code)
 
 
 def printed(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
