@@ -27,7 +27,7 @@ def small(x, y, label, anchor="middle"):
 
 small(8, 14, "原文 | source", "start")
 for x, word in zip(COLUMNS, SOURCE, strict=True):
-    small(x, 14, word)
+    small(x, 14, same(word))
 small(8, 46, "自回归 | word by word", "start")
 for x, word in zip(COLUMNS, RIGHT, strict=True):
     drawing.text(x, 46, same(word))
