@@ -149,7 +149,7 @@ def test_the_notebook_of_an_edition_has_one_language(
 
 
 def test_the_translator_is_that_of_the_experiment() -> None:
-    """Experiment 13 trains the lab's model, with several seeds."""
+    """The experiment on real text trains the lab's model, with several seeds."""
     cells = nbformat.read(ROOT / labs.LABS / "translate.ipynb", 4).cells
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     tree = ast.parse(re.sub(r"^%", "#", "\n".join(code), flags=re.MULTILINE))
@@ -162,7 +162,7 @@ def test_the_translator_is_that_of_the_experiment() -> None:
                     for word in keywords
                     if isinstance(word.value, ast.Constant)
                 }
-    experiment = record.load(ROOT / "experiments/13_real_text.py")
+    experiment = record.load(ROOT / "experiments/real_text.py")
     assert given["TransformerConfig"] == experiment.MODEL
     assert given["TrainingConfig"] == experiment.TRAINING
     assert f"N_TEST = {experiment.N_TEST} if" in "\n".join(code)
