@@ -2,12 +2,15 @@
 
 import cmath
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_book import KeyValueCache, attention_weights, causal_mask
+from attention_book.caches import KeyValue
 from attention_book.positions import (
     ALiBi,
     ALiBiAttention,
@@ -15,8 +18,10 @@ from attention_book.positions import (
     RotaryAttention,
     RotaryEmbedding,
     SinusoidalPositions,
+    _add_position_features,
     position_angles,
 )
+from literate.chapter import defined_in
 
 
 BATCH = 2
@@ -145,12 +150,18 @@ def test_alibi_stands_the_last_query_at_the_last_key(queries: int) -> None:
     assert (bias.diagonal(5 - queries, dim1=1, dim2=2) == 0).all()
 
 
+@pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("is_causal", [True, False])
 @pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
-def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
+def test_alibi_attention_is_the_loop(
+    n_kv_heads: int, is_causal: bool, masked: bool
+) -> None:
     torch.manual_seed(0)
     layer = ALiBiAttention(D, HEADS, n_kv_heads=n_kv_heads)
     x = make_tokens()
+    see = torch.rand(BATCH, 1, LENGTH, LENGTH) < 0.6
+    see |= torch.eye(LENGTH, dtype=torch.bool)  # no row sees nothing
+    mask = see if masked else None
     query = layer.queries(x)
     (key, value) = layer.keys_and_values(x)
     heads = []
@@ -160,12 +171,107 @@ def test_alibi_attention_is_the_loop(n_kv_heads: int, is_causal: bool) -> None:
         scores = query[:, h] @ k.mT / math.sqrt(D_K) + ALiBi(HEADS)(7, 7)[h]
         if is_causal:
             scores = scores.masked_fill(~causal_mask(LENGTH), -torch.inf)
+        if masked:
+            scores = scores.masked_fill(~see[:, 0], -torch.inf)
         tables.append(scores.softmax(dim=-1))
         heads.append(tables[-1] @ v)
     expected = layer.out_proj(torch.cat(heads, dim=-1))
-    torch.testing.assert_close(layer(x, is_causal=is_causal), expected)
-    shown = attention_weights(layer, x, is_causal=is_causal)
+    torch.testing.assert_close(
+        layer(x, mask=mask, is_causal=is_causal), expected
+    )
+    shown = attention_weights(layer, x, mask=mask, is_causal=is_causal)
     torch.testing.assert_close(shown, torch.stack(tables, dim=1))
+
+
+class _Largest(TorchDispatchMode):
+    """The most elements of any tensor that is made within."""
+
+    numel = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        found = made if isinstance(made, tuple) else (made,)
+        sizes = [x.numel() for x in found if isinstance(x, Tensor)]
+        self.numel = max(self.numel, *sizes, 0)
+        return made
+
+
+def test_causal_alibi_makes_no_table() -> None:
+    n = 300
+    layer = ALiBiAttention(D, HEADS)
+    x = torch.randn(1, n, D)
+    largest = {}
+    for is_causal in (True, False):
+        with torch.no_grad(), _Largest() as seen:
+            layer(x, is_causal=is_causal)
+        largest[is_causal] = seen.numel
+    assert largest[True] < n * n < HEADS * n * n <= largest[False]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n"), [(torch.bfloat16, 65_536), (torch.float16, 65_504)]
+)
+def test_half_precision_holds_every_position(
+    dtype: torch.dtype, n: int
+) -> None:
+    kv = KeyValue(*torch.zeros(2, 1, n, 4, dtype=dtype))
+    slopes = torch.tensor([0.5])
+    query, (key, value) = _add_position_features(kv.key[:, :1], kv, slopes)
+    assert query.dtype == key.dtype == value.dtype == dtype
+    bias = (query.double() @ key.double().mT)[0, 0]
+    assert torch.equal(bias, torch.arange(n).double())  # 0.5 times √4
+    assert (value == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_long_alibi_in_half_precision_is_nearly_that_in_single(
+    dtype: torch.dtype,
+) -> None:
+    torch.manual_seed(0)
+    layer = ALiBiAttention(D, HEADS)
+    x = torch.randn(1, 700, D)
+    with torch.no_grad():
+        expected = layer(x, is_causal=True)
+        output = layer.to(dtype)(x.to(dtype), is_causal=True)
+    torch.testing.assert_close(output.float(), expected, atol=2e-2, rtol=0)
+
+
+PLAIN = "docs/chapters/06-positions.md"  # whose classes these must equal
+
+
+def test_positions_equal_the_plain_ones_of_the_chapter() -> None:
+    parts = ("SelfAttention", "frequencies", "LearnedPositions")
+    plain = defined_in(PLAIN, *parts)
+    x = make_tokens()
+    torch.testing.assert_close(
+        SinusoidalPositions(D)(x), plain["SinusoidalPositions"]()(x)
+    )
+    ours = LearnedPositions(LENGTH, D)
+    theirs = plain["LearnedPositions"](LENGTH, D)
+    theirs.load_state_dict(ours.state_dict())
+    torch.testing.assert_close(ours(x), theirs(x))
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+@pytest.mark.parametrize("layer_type", LAYERS)
+def test_attention_equals_the_plain_one_of_the_chapter(
+    layer_type: type[RotaryAttention], is_causal: bool
+) -> None:
+    parts = ("SelfAttention", "frequencies", layer_type.__name__)
+    torch.manual_seed(0)
+    ours = layer_type(D, HEADS)
+    theirs = defined_in(PLAIN, *parts)[layer_type.__name__](D, HEADS)
+    with torch.no_grad():
+        for name in ("weight", "bias"):
+            joined = [getattr(p, name) for p in (ours.q_proj, ours.kv_proj)]
+            getattr(theirs.qkv_proj, name).copy_(torch.cat(joined))
+    theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+    x = make_tokens()
+    torch.testing.assert_close(
+        ours(x, is_causal=is_causal), theirs(x, is_causal=is_causal)
+    )
 
 
 def test_rotary_attention_is_the_loop() -> None:
@@ -258,21 +364,23 @@ def test_order_matters_and_only_distance_counts(
     )
 
 
+@pytest.mark.parametrize("is_causal", [True, False])
 @pytest.mark.parametrize("layer_type", LAYERS)
 def test_a_row_with_nothing_to_see_gives_no_nan(
-    layer_type: type[RotaryAttention],
+    layer_type: type[RotaryAttention], is_causal: bool
 ) -> None:
     layer = layer_type(D, HEADS)
     x = make_tokens()
     mask = torch.ones(BATCH, 1, LENGTH, LENGTH, dtype=torch.bool)
     mask[1] = False
-    output = layer(x, mask=mask)
+    output = layer(x, mask=mask, is_causal=is_causal)
     torch.testing.assert_close(
         output[1], layer.out_proj.bias.expand(LENGTH, -1)
     )
     output.sum().backward()
     assert not any(p.grad.isnan().any() for p in layer.parameters())
-    assert (attention_weights(layer, x, mask=mask)[1] == 0).all()
+    shown = attention_weights(layer, x, mask=mask, is_causal=is_causal)
+    assert (shown[1] == 0).all()
 
 
 @pytest.mark.parametrize("width", [0, 7, -2])
