@@ -1,4 +1,4 @@
-# Made from docs/chapters/07-convolution.md (c686bfd19f32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/51-convolution-weights.md (c686bfd19f32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch

@@ -8,6 +8,7 @@ from torch import nn
 
 from attention_book import attention_weights
 from attention_book.convolution import ConvolutionAsAttention
+from literate.chapter import defined_in
 
 
 BATCH = 2
@@ -36,6 +37,29 @@ def test_it_is_the_convolution(
     output.backward(upstream)
     expected.backward(upstream)
     torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 3, 5])
+def test_it_equals_the_plain_one_of_the_chapter(width: int) -> None:
+    plain = defined_in(
+        "docs/chapters/07-convolution.md",
+        "layers_needed",  # for what its cell imports
+        "convolve_by_attention",
+    )["convolve_by_attention"]
+    torch.manual_seed(0)
+    convolution = nn.Conv1d(3, 5, width)
+    x = torch.randn(LENGTH, 3)
+    output, weights = plain(x, convolution)
+    as_attention = ConvolutionAsAttention(convolution, length=LENGTH)
+    torch.testing.assert_close(as_attention(x[None])[0], output)
+    padding = width // 2
+    tokens = torch.zeros(
+        1, LENGTH + 2 * padding, as_attention.attention.d_model
+    )
+    tokens[..., 3:5] = as_attention.circle
+    real = tokens[:, padding : padding + LENGTH]
+    A = attention_weights(as_attention.attention, real, tokens)
+    assert torch.equal(A[0], weights)
 
 
 @pytest.mark.parametrize("length", [1, 2, 11, 500, 1500])
