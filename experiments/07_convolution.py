@@ -76,12 +76,11 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    head = ["模型 | model", "10，训练误差 | 10, error in training"]
+    head = ["模型 | model"]
     head += [f"{size:,} 个句子 | {size:,} sentences" for size in SIZES]
     data = [
         [
             title,
-            spread(results[f"{kind}, 10, fitted"], 4),
             *(spread(results[f"{kind}, {size}"], 4) for size in SIZES),
         ]
         for kind, title in KINDS.items()
