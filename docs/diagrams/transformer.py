@@ -10,7 +10,7 @@ START = "<bos> 汤姆 追逐"
 WORDS = ("汤姆", "追逐", "杰瑞", "<eos>")
 CHANCES = (0.03, 0.02, 0.93, 0.02)
 
-drawing = Drawing(height=486)
+drawing = Drawing(height=500)
 
 
 def matrix(centre, y, rows, kind="x"):

@@ -272,7 +272,7 @@ def test_a_notebook_is_offered(visit: Visitor, edition: str) -> None:
 
 
 def test_long_docstrings_are_folded_and_copied_whole(visit: Visitor) -> None:
-    page = visit.open(f"/en/{SCORING}")
+    page = visit.open(f"/en/{FUSED}")
     block = page.locator(".highlight:has(.fold)").first
     rest = block.locator(".folded").first
     expect(rest).to_be_hidden()
