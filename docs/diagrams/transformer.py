@@ -10,7 +10,7 @@ START = "<bos> 汤姆 追逐"
 WORDS = ("汤姆", "追逐", "杰瑞", "<eos>")
 CHANCES = (0.03, 0.02, 0.93, 0.02)
 
-drawing = Drawing(height=500)
+drawing = Drawing(height=492)
 
 
 def matrix(centre, y, rows, kind="x"):
@@ -24,11 +24,11 @@ def note(area, label, side="end"):
 
 def enter(centre, tokens):
     """From tokens to the vectors that enter a stack of layers."""
-    drawing.text(centre, 10, tokens)
+    drawing.text(centre, 13, tokens)
     table = drawing.box(
         centre - 66, 32, 132, 25, "嵌入 + 位置 | embed + position"
     )
-    drawing.arrow((centre, 19), table.top())
+    drawing.arrow((centre, 22), table.top())
     vectors = matrix(centre, 76, 3)
     drawing.arrow(table.bottom(), vectors.top())
     return vectors
