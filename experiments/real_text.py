@@ -255,6 +255,7 @@ class Decoding:
         self.model = model
         self.tokens = tokens
         self.seed = seed
+        self.seconds: dict[str, float] = {}  # of a processor
         self.decoder = IncrementalDecoder(model)
         self.test = texts()[0]["test"]
         self.sources = [tokens.encode(source) for source, _ in self.test]
@@ -271,13 +272,15 @@ class Decoding:
         if path.exists():
             found = json.loads(path.read_text("utf-8"))
             if found["model"] == self.digest:
+                self.seconds[name] = found["seconds"]
                 return list(found["generated"])
         start = time.process_time()
         generated = make()
-        print(name, time.process_time() - start, flush=True)
-        path.write_text(
-            json.dumps({"model": self.digest, "generated": generated}), "utf-8"
-        )
+        seconds = time.process_time() - start
+        print(name, seconds, flush=True)
+        found = {"model": self.digest, "seconds": seconds}
+        path.write_text(json.dumps(found | {"generated": generated}), "utf-8")
+        self.seconds[name] = seconds
         return generated
 
     def _in_batches(
@@ -500,6 +503,7 @@ def run(seed: int) -> dict[str, Any]:
             for key, metric in metrics.items():
                 scored = metric.corpus_score(outputs, [chosen])
                 found[f"{band}: {name} {key}"] = scored.score
+    found["decoding seconds"] = sum(decoding.seconds.values())
     found |= shown(systems["beam"], test)
     found["packages"] = facts["packages"]
     return found
