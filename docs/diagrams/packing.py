@@ -4,20 +4,14 @@ from literate.drawing import CELL, Drawing
 
 
 LENGTHS = (6, 3, 5)
-drawing = Drawing(height=236)
+drawing = Drawing(height=208)
 
-drawing.text(
-    20,
-    16,
-    "填充的批量，3 × 6 | a padded batch, 3 × 6",
-    anchor="start",
-    bold=True,
-)
+drawing.text(121, 16, "填充的批量 | padded batch", bold=True)
 for row, length in enumerate(LENGTHS):
-    y = 32 + 18 * row
+    y = 38 + 18 * row
     drawing.cells(80, y, 1, length, "x", pale=row == 1)
-    if length < 6:
-        drawing.cells(80 + CELL * length, y, 1, 6 - length, "o")
+    if length < max(LENGTHS):
+        drawing.cells(80 + CELL * length, y, 1, max(LENGTHS) - length, "o")
     drawing.text(
         72,
         y + 7,
@@ -25,30 +19,29 @@ for row, length in enumerate(LENGTHS):
         anchor="end",
         small=True,
     )
-drawing.text(
-    184, 57, "空格是填充 | empty cells are padding", anchor="start", small=True
-)
-unpad = drawing.box(90, 104, 76, 25, "unpad")
-drawing.arrow((128, 89), unpad.top())
-pad = drawing.box(294, 104, 76, 25, "pad")
-x = 80
+drawing.text(121, 100, "空格是填充 | empty cells: padding", small=True)
+
+drawing.text(343, 16, "14 个词元 | 14 tokens", bold=True)
+x = 246
 for row, length in enumerate(LENGTHS):
-    area = drawing.cells(x, 152, 1, length, "x", pale=row == 1)
+    drawing.cells(x, 56, 1, length, "x", pale=row == 1)
     x += CELL * length
-drawing.arrow(unpad.bottom(), (128, 149))
-drawing.text(72, 159, "14 个词元 | 14 tokens", anchor="end", small=True)
-drawing.arrow((260, 149), (260, 116), pad.left())
-drawing.text(304, 84, "注意力 | attention")
-drawing.arrow((332, 104), (332, 93))
+
+drawing.arrow((170, 57), (240, 57))
+drawing.text(205, 48, "unpad", small=True)
+drawing.arrow((240, 70), (170, 70))
+drawing.text(205, 82, "pad", small=True)
+
+attention = drawing.box(61, 152, 120, 30, "注意力 | attention")
+drawing.arrow((121, 112), attention.top())
+rest = drawing.box(256, 152, 174, 30, "逐个词元的层 | layers token by token")
+drawing.arrow((343, 76), rest.top())
 drawing.text(
-    230,
-    192,
-    "线性层、归一化、前馈网络在这里算，没有填充 | linear layers, norms and feed-forward",
+    343,
+    198,
+    "线性层、归一化、前馈网络 | linear, normalisation, feed-forward",
     small=True,
 )
 drawing.text(
-    230,
-    208,
-    "只有注意力要先还原成批量 | run here; attention alone wants the batch",
-    small=True,
+    121, 198, "要知道词元属于哪一句 | has to see the sentences", small=True
 )
