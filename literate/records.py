@@ -21,7 +21,7 @@ from literate.tangle import write
 
 RECORDS = Path("experiments/records")
 GAP = re.compile(" {2,}")
-SPREAD = re.compile(r"\d%? \(\S+–\S+\)")  # as experiments.record.spread writes it
+SPREAD = re.compile(r"\d%? \(\S+(?:–| … )\S+\)")  # as experiments.record.spread writes it
 NUMBER = re.compile(r"[-−+~≈<>≥≤]? ?[\d.]|–$")
 
 Table = list[list[str]]

@@ -512,7 +512,7 @@ def run(seed: int) -> dict[str, Any]:
 def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
     bleu = "BLEU"
     chrf = "chrF"
-    interval = "95% 区间，种子 0 | 95% interval, seed 0"
+    interval = "区间 | interval"
     titles = {
         "copy": "照抄原文 | copy the source",
         "nearest": "最像的一条的译文 | nearest neighbour",
@@ -522,6 +522,21 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
         "top-p": "采样，top-p 0.9 | sampling, top-p 0.9",
         "mbr": "MBR，16 个采样 | MBR of 16 samples",
     }
+
+    def with_sign(values: list[float], digits: int, sign: str = "") -> str:
+        """As spread, for numbers of which some are negative."""
+        ordered = (sum(values) / len(values), min(values), max(values))
+        mean, least, most = (
+            f"{value:{sign}.{digits}f}".replace("-", "−") for value in ordered
+        )
+        return f"{mean} ({least} … {most})"
+
+    def score(name: str, key: str, unit: str = "") -> str:
+        """A result of all seeds; where they do not differ, one number."""
+        values = results[f"{name}: {key}"]
+        if min(values) == max(values):
+            return f"{values[0]:.1f}{unit}"
+        return spread(values, 1, unit)
 
     def limits(name: str, key: str) -> str:
         low, high = (
@@ -540,9 +555,9 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
         ]
     ]
     for name, title in titles.items():
-        row = [title, spread(results[f"{name}: exact"], 1, "%")]
+        row = [title, score(name, "exact", "%")]
         for key in ("bleu", "chrf"):
-            row.append(spread(results[f"{name}: {key}"], 1))
+            row.append(score(name, key))
             row.append(limits(name, key))
         decoders.append(row)
 
@@ -565,7 +580,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
                 results[f"greedy: {key}"],
                 strict=True,
             )
-            row.append(spread([x - y for x, y in pairs], 1))
+            row.append(with_sign([x - y for x, y in pairs], 1, "+"))
             p = results[f"{name}: {key} p"]
             row.append(", ".join(f"{x:.3f}" for x in p))
         against.append(row)
@@ -591,8 +606,10 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
                     str(beam_size),
                     "–" if beam_size == 1 else f"{penalty:g}",
                     spread(results[f"{name}: length"], 3),
-                    spread(results[f"{name}: log p"], 2),
-                    percent(results[f"{name}: as greedy"]),
+                    with_sign(results[f"{name}: log p"], 2),
+                    "100%"
+                    if beam_size == 1
+                    else percent(results[f"{name}: as greedy"]),
                     spread(results[f"{name}: bleu"], 1),
                     spread(results[f"{name}: chrf"], 1),
                 ]
@@ -615,7 +632,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
         similarity.append(
             [
                 title,
-                f"{results[f'{band}: messages'][0]}",
+                f"{results[f'{band}: messages'][0]:.0f}",
                 f"{results[f'{band}: nearest chrf'][0]:.1f}",
                 spread(results[f"{band}: beam chrf"], 1),
             ]
@@ -629,7 +646,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
         "train": "再去掉相似的，用来训练 | without similar ones: for training",
     }
     for name, title in counts.items():
-        corpus.append([title, f"{results[f'pairs {name}'][0]:,}"])
+        corpus.append([title, f"{results[f'pairs {name}'][0]:,.0f}"])
 
     def samples(name: str) -> list[list[str]]:
         rows = [["chrF", "原文 | source", "参考 | reference", "译文 | output"]]
