@@ -33,7 +33,7 @@ drawing.text(tokens.right()[0] + 6, tokens.centre[1], "$X$", anchor="start")
 projected = {}
 for kind, centre in CENTRES.items():
     name = kind.upper()
-    weight = drawing.box(centre - 26, 82, 52, 25, f"$W^{name}$", kind=kind)
+    weight = drawing.box(centre - 26, 82, 52, 25, f"$W_{name}$", kind=kind)
     drawing.arrow(tokens.bottom(), weight.top())
     area = numbers(centre, 124, PROJECTED[kind])
     drawing.arrow(weight.bottom(), area.top())
