@@ -1,4 +1,4 @@
-# Made from docs/chapters/42-fused-attention.md (76598bda50bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (2f9d7f3ff5a5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -258,7 +258,7 @@ def fused_attention(
 ) -> Float[Tensor, "*batch queries d_v"]:
     """Scaled dot-product attention without the matrix of scores.
 
-    PyTorch fuses it where d_v = d_k, with up to two batch axes.
+    PyTorch fuses it with up to two batch axes; on the CPU where d_v = d_k.
 
     Args:
         query: Queries Q.
