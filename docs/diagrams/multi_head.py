@@ -7,7 +7,11 @@ WEIGHTS = [  # of each head: who chases, and who is chased
     [[0.08, 0.9, 0.06], [0.92, 0.1, 0.06], [0.06, 0.88, 0.1]],
     [[0.9, 0.06, 0.08], [0.06, 0.1, 0.92], [0.08, 0.06, 0.9]],
 ]
-TRACKS = {"q": 0.6, "k": 0.24, "v": 0.42}  # where arrows to the other side turn
+TRACKS = {
+    "q": 0.6,
+    "k": 0.24,
+    "v": 0.42,
+}  # where arrows to the other side turn
 
 drawing = Drawing(height=521)
 
