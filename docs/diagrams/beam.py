@@ -1,43 +1,58 @@
-"""A beam of two hypotheses, over two steps."""
+"""A beam of two hypotheses, which finds what greedy decoding misses."""
 
-from literate.drawing import Drawing
-
-
-drawing = Drawing(height=196)
+from literate.drawing import Drawing, same
 
 
-def small(x, y, label, anchor="middle"):
-    drawing.text(x, y, label, anchor=anchor, small=True)
+NODES = {  # x, y, token, probability so far with its gloss, kept or not
+    "Bob": (112, 96, "鲍勃", "0.96 | Bob 0.96", True),
+    "Lily": (112, 176, "莉莉", "0.00 | Lily 0.00", True),
+    "chase": (204, 56, "追逐", "0.21 | chase 0.21", True),
+    "hide": (204, 136, "藏", "0.17 | hide 0.17", True),
+    "late": (204, 176, "藏", "0.00 | hide 0.00", False),
+    "chased": (296, 56, "了", "0.11 | past 0.11", True),
+    "stop": (296, 96, "？", "0.06 | 0.06", False),
+    "hid": (296, 136, "了", "0.14 | past 0.14", True),
+}
+CHILDREN = {
+    "Bob": ("chase", "hide"),
+    "Lily": ("late",),
+    "chase": ("chased", "stop"),
+    "hide": ("hid",),
+}
+
+drawing = Drawing(height=208)
 
 
-START = (48, 90)
-FIRST = [
-    ("汤姆", 0.5, 46, True),
-    ("杰瑞", 0.4, 108, True),
-    ("猫", 0.1, 170, False),
-]
-SECOND = [
-    ("追逐", "0.20", 26, 0, True),
-    ("追", "0.15", 58, 0, False),
-    ("被", "0.36", 96, 1, True),
-    ("在", "0.04", 128, 1, False),
-]
+def branch(start, end, kept=True):
+    """A line from a node to one of the next step."""
+    (x, y), (right, low) = start, end
+    if y == low:
+        drawing.line((x, y), (right, low), dashed=not kept)
+    else:
+        bend = x + 24
+        drawing.line(
+            (x, y), (bend, y), (bend, low), (right, low), dashed=not kept
+        )
 
 
-def node(x, y, word, number, kept):
-    drawing.text(x, y, f"{word} | {word}", bold=kept)
-    small(x + 34, y, number)
-
-
-drawing.text(START[0], START[1], "<bos>")
-for word, chance, y, kept in FIRST:
-    drawing.line((72, 90), (110, 90), (110, y), (132, y), dashed=not kept)
-    node(156, y, word, f"{chance}", kept)
-for word, number, y, parent, kept in SECOND:
-    middle = FIRST[parent][2]
-    drawing.line(
-        (208, middle), (246, middle), (246, y), (270, y), dashed=not kept
-    )
-    node(292, y, word, number, kept)
-small(346, 96, "概率最大 | most probable", "start")
-small(208, 170, "虚线的丢掉 | dashed: dropped", "start")
+for step, x in enumerate((112, 204, 296), 1):
+    drawing.text(x, 16, f"第 {step} 步 | step {step}", small=True)
+drawing.text(400, 16, "第 4 到 6 步 | steps 4 to 6", small=True)
+drawing.text(30, 96, "<bos>")
+for name in ("Bob", "Lily"):
+    branch((54, 96), (92, NODES[name][1]))
+for name, children in CHILDREN.items():
+    x, y, *_ = NODES[name]
+    for child in children:
+        right, low, _, _, kept = NODES[child]
+        branch((x + 20, y), (right - 20, low), kept)
+for x, y, word, chance, kept in NODES.values():
+    drawing.text(x, y, same(word), bold=kept)
+    drawing.text(x, y + 16, chance, small=True)
+for y, chance in (
+    (56, "0.019，贪心 | 0.019, greedy"),
+    (136, "0.028，束搜索 | 0.028, the beam"),
+):
+    branch((316, y), (348, y))
+    drawing.text(400, y, same("什么？<eos>"), bold=True)
+    drawing.text(400, y + 16, chance, small=True)

@@ -13,13 +13,16 @@ def small(x, y, label, anchor="middle"):
 
 for step, token in enumerate(STEPS):
     x = 84 + 146 * step
-    drawing.text(x, 14, f"{token} | {token}" if step == 0 else token)
-    query = drawing.cells(x - 21, 28, 1, 3, "q")
+    drawing.text(x, 14, token)
+    drawing.cells(x - 21, 28, 1, 3, "q")
+    small(x + 32, 35, "$q$")
     left = x - 50
+    small(left + 21, 54, "$K$")
+    small(left + 79, 54, "$V$")
     for kind, offset in (("k", 0), ("v", 58)):
         if step:
             drawing.cells(left + offset, 64, step, 3, kind, pale=True)
-        new = drawing.cells(left + offset, 64 + CELL * step, 1, 3, kind)
+        drawing.cells(left + offset, 64 + CELL * step, 1, 3, kind)
     if step < 2:
         drawing.arrow((x + 54, 85), (x + 90, 85))
     small(
@@ -32,5 +35,6 @@ for step, token in enumerate(STEPS):
 small(
     230,
     144,
-    "深色的是这一步新算的，浅色的从缓存里读 | dark: computed now; pale: read from the cache",
+    "最下面一行是这一步新算的，上面的从缓存里读"
+    " | bottom row: computed now; rows above: read from the cache",
 )
