@@ -4,14 +4,14 @@ from literate.drawing import Drawing, same
 
 
 NODES = {  # x, y, token, probability so far with its gloss, kept or not
-    "Bob": (112, 96, "鲍勃", "0.96 | Bob 0.96", True),
-    "Lily": (112, 176, "莉莉", "0.00 | Lily 0.00", True),
-    "chase": (204, 56, "追逐", "0.21 | chase 0.21", True),
-    "hide": (204, 136, "藏", "0.17 | hide 0.17", True),
-    "late": (204, 176, "藏", "0.00 | hide 0.00", False),
-    "chased": (296, 56, "了", "0.11 | past 0.11", True),
-    "stop": (296, 96, "？", "0.06 | 0.06", False),
-    "hid": (296, 136, "了", "0.14 | past 0.14", True),
+    "Bob": (112, 96, "鲍勃", "Bob 0.96", True),
+    "Lily": (112, 176, "莉莉", "Lily 0.00", True),
+    "chase": (204, 56, "追逐", "chase 0.21", True),
+    "hide": (204, 136, "藏", "hide 0.17", True),
+    "late": (204, 176, "藏", "hide 0.00", False),
+    "chased": (296, 56, "了", "0.11", True),
+    "stop": (296, 96, "？", "0.06", False),
+    "hid": (296, 136, "了", "0.14", True),
 }
 CHILDREN = {
     "Bob": ("chase", "hide"),
@@ -48,7 +48,7 @@ for name, children in CHILDREN.items():
         branch((x + 20, y), (right - 20, low), kept)
 for x, y, word, chance, kept in NODES.values():
     drawing.text(x, y, same(word), bold=kept)
-    drawing.text(x, y + 16, chance, small=True)
+    drawing.text(x, y + 16, same(chance), small=True)
 for y, chance in (
     (56, "0.019，贪心 | 0.019, greedy"),
     (136, "0.028，束搜索 | 0.028, the beam"),

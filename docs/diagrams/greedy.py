@@ -6,20 +6,20 @@ from literate.drawing import Drawing, same
 COLUMNS = [45 + 74 * i for i in range(6)]
 READ = ("<bos>", "鲍勃", "追逐", "了", "什么", "？")
 BEST = [  # of the chapter's model after 200 steps
-    ("鲍勃", "0.96 | Bob 0.96"),
-    ("追逐", "0.22 | chase 0.22"),
-    ("了", "0.51 | past 0.51"),
-    ("什么", "0.23 | what 0.23"),
-    ("？", "0.76 | 0.76"),
-    ("<eos>", "0.99 | 0.99"),
+    ("鲍勃", "Bob 0.96"),
+    ("追逐", "chase 0.22"),
+    ("了", "0.51"),
+    ("什么", "what 0.23"),
+    ("？", "0.76"),
+    ("<eos>", "0.99"),
 ]
 SECOND = [
-    ("莉莉", "0.00 | Lily 0.00"),
-    ("藏", "0.18 | hide 0.18"),
-    ("？", "0.27 | 0.27"),
-    ("彼得", "0.17 | Peter 0.17"),
-    ("吗", "0.21 | 0.21"),
-    ("？", "0.00 | 0.00"),
+    ("莉莉", "Lily 0.00"),
+    ("藏", "hide 0.18"),
+    ("？", "0.27"),
+    ("彼得", "Peter 0.17"),
+    ("吗", "0.21"),
+    ("？", "0.00"),
 ]
 
 drawing = Drawing(height=176)
@@ -32,6 +32,6 @@ for step, (x, read, best, second) in enumerate(columns):
     for y, (word, chance), bold in ((94, best, True), (136, second, False)):
         label = same(word) if word != "<eos>" else word
         drawing.text(x, y, label, bold=bold)
-        drawing.text(x, y + 16, chance, small=True)
+        drawing.text(x, y + 16, same(chance), small=True)
     if step < 5:
         drawing.arrow((x + 17, 94), (x + 37, 94), (x + 37, 16), (x + 55, 16))
