@@ -1,4 +1,4 @@
-# Made from docs/chapters/00-preface.md (f9d75154186f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (87d6e8f62fc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
 from attention_book.caches import KeyValueCache
@@ -63,6 +63,7 @@ from attention_book.vit import ViT, ViTConfig
 
 
 __version__ = "0.1.0"
+
 
 __all__ = [
     "ALiBi",
