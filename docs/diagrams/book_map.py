@@ -1,6 +1,6 @@
 """The parts of the book, what each leads to, and the chapters in it."""
 
-from literate.drawing import Area, Drawing
+from literate.drawing import Area, Drawing, same
 
 
 WIDE = 206
@@ -62,9 +62,9 @@ fast = part(
     "第 20、23 章 | chapters 20 and 23",
 )
 x, y = fast.x + 12, fast.y + 36
-one = drawing.box(x, y, 44, 26, "GPU")
-two = drawing.box(x + 68, y, 44, 26, "GPU")
-three = drawing.box(x + 136, y, 44, 26, "GPU")
+one = drawing.box(x, y, 44, 26, same("GPU"))
+two = drawing.box(x + 68, y, 44, 26, same("GPU"))
+three = drawing.box(x + 136, y, 44, 26, same("GPU"))
 drawing.line(one.right(), two.left())
 drawing.line(two.right(), three.left())
 
