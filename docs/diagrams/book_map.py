@@ -72,8 +72,8 @@ workshop = drawing.group(8, 304, 444, 58, "第六部 工坊 | VI. Workshop")
 drawing.text(
     18,
     342,
-    "软件包怎样做得又快又稳，第 30 至 51 章 | "
-    "how the package is made fast and safe, chapters 30 to 51",
+    "软件包怎样做得又快又稳，第 30 章起 | "
+    "how the package is made fast and safe, chapters 30 and up",
     anchor="start",
     small=True,
 )
