@@ -56,23 +56,24 @@ two = panel(1, "2、3 打分、softmax、求和 | 2, 3 Score, softmax, sum")
 x, y = two.x + 12, two.y + 30
 query = drawing.cells(x, y, 1, 3, "q")
 keys = drawing.cells(x, y + 24, 3, 3, "k")
-scores = drawing.cells(x + 70, y + 24, 3, 1, "x", weights=[[w] for w in CALM])
+scores = drawing.cells(x + 66, y + 24, 3, 1, "x", weights=[[w] for w in CALM])
 weights = drawing.cells(
-    x + 112, y + 24, 3, 1, "a", weights=[[w] for w in CALM]
+    x + 114, y + 24, 3, 1, "a", weights=[[w] for w in CALM]
 )
 drawing.arrow(keys.right(), scores.left())
 drawing.arrow(scores.right(), weights.left())
-drawing.text(x + 138, y + 45, "×")
+drawing.text(x + 139, y + 45, "×")
 values = drawing.cells(x + 150, y + 24, 3, 3, "v")
 total = drawing.cells(x + 150, y + 84, 1, 3, "v")
 drawing.arrow(values.bottom(), total.top())
 below(scores, "得分 | scores")
 below(weights, "权重 | weights")
 below(keys, "键 | keys")
-drawing.text(x + 48, y + 7, "查询 | query", anchor="start", small=True)
+drawing.arrow(query.right(), (x + 73, y + 7), scores.top())
+drawing.text(x + 82, y + 7, "查询 | query", anchor="start", small=True)
 
 three = panel(
-    2, "4 一个上下文向量，还是每词一个 | 4 One context, or one a word"
+    2, "4 一个上下文向量，还是每词一个 | 4 One context, or one per word"
 )
 x, y = three.x + 22, three.y + 42
 for i in (-1, 0, 1):
@@ -87,7 +88,7 @@ for target, row in enumerate(NAMED):
         ends = (x + 106 + 32 * source, y), (x + 106 + 32 * target, y + 56)
         drawing.line(*ends, kind="a", dashed=weight < 0.5)
 tokens(x + 106, y)
-drawing.text(x + 138, y + 78, "每词一个 | one a word", small=True)
+drawing.text(x + 138, y + 78, "每词一个 | one per word", small=True)
 
 four = panel(3, "5 多头注意力 | 5 Multi-head attention")
 x, y = four.x + 12, four.y + 32
