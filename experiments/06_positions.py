@@ -174,11 +174,11 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     ]
     longer = [
         [
-            "怎样伸长 | how stretched",
+            "办法 | method",
             "32",
             "64",
             "128",
-            "128，再训练 | 128, trained on",
+            "128，再训练 | 128, trained further",
         ],
         *(
             [

@@ -49,7 +49,8 @@ for i in range(4):
     drawing.line(
         (x - 11, y + 1), (x - 11, y + 5), (x + 11, y + 5), (x + 11, y + 1)
     )
-    drawing.text(x, y + 15, f"$i = {i}$", small=True)
+    drawing.text(x, y + 15, f"{i}", small=True)
+drawing.text(cells.x - 9, y + 15, "$i$", anchor="end", small=True)
 y = cells.centre[1]
 drawing.text(cells.x - 9, y, "$PE_3$", anchor="end")
 drawing.text(
