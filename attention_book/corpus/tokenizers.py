@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (b43b821db410). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (411ad0ddb175). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
@@ -8,15 +8,6 @@ from attention_book.corpus.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
 
 
 __all__ = ["Tokenizer", "WordTokenizer"]
-
-
-@runtime_checkable
-class Tokenizer(Protocol):
-    """Turns texts into token ids and back; its len is the vocabulary's."""
-
-    def __len__(self) -> int: ...
-    def encode(self, text: str) -> list[int]: ...
-    def decode(self, token_ids: Iterable[int]) -> str: ...
 
 
 class WordTokenizer:
@@ -60,3 +51,12 @@ class WordTokenizer:
         text = itertools.takewhile(lambda i: i != EOS, token_ids)
         words = [self.words[i] for i in text if i not in (PAD, BOS)]
         return detokenize(" ".join(words))
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """Turns texts into token ids and back; its len is the vocabulary's."""
+
+    def __len__(self) -> int: ...
+    def encode(self, text: str) -> list[int]: ...
+    def decode(self, token_ids: Iterable[int]) -> str: ...
