@@ -85,14 +85,18 @@ def start(path: Path) -> tuple[int, int]:
 
 def kill_at_random(path: Path, rng: random.Random) -> dict[str, object]:
     """Kill it after some saves: every other time while it is saving."""
-    part = Path(f"{path}.part")
-    part.unlink(missing_ok=True)
+
+    def parts() -> list[Path]:
+        return list(path.parent.glob(f"{path.name}.*.part"))
+
+    for left in parts():
+        left.unlink()
     child, listen = start(path)
     with os.fdopen(listen) as lines:
         said = [int(lines.readline()) for _ in range(rng.randint(1, 3))]
         if rng.random() < 0.5:
             give_up = time.monotonic() + 10
-            while not part.exists() and time.monotonic() < give_up:
+            while not parts() and time.monotonic() < give_up:
                 time.sleep(0)
         time.sleep(rng.random() * 0.01)
         os.kill(child, signal.SIGKILL)
@@ -101,7 +105,7 @@ def kill_at_random(path: Path, rng: random.Random) -> dict[str, object]:
     return {
         "said": said,
         "killed": os.WIFSIGNALED(status),
-        "half": part.exists(),
+        "half": bool(parts()),
     }
 
 

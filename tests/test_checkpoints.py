@@ -430,6 +430,24 @@ def test_a_place_that_can_not_be_written(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [tmp_path / "folder"]
 
 
+def test_two_writers_of_one_file_do_not_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "checkpoint"
+    fsync = os.fsync
+
+    def another_writes(file: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        write_tensors(path, {"x": torch.ones(3)}, {"n": "second"})
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", another_writes)
+    write_tensors(path, {"x": torch.zeros(9)}, {"n": "first"})
+    tensors, metadata = read_tensors(path)
+    assert (len(tensors["x"]), metadata) == (9, {"n": "first"})
+    assert [*tmp_path.iterdir()] == [path]
+
+
 def assert_refused(path: Path, *, match: str = ".") -> None:
     """Refused in one line with the path; the trainer stays as it was."""
     trainer = take_steps(make_trainer(), 1)

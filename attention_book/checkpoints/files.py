@@ -1,7 +1,9 @@
-# Made from docs/chapters/34-checkpoints.md (6d510379eb4d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (c10565d16aee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import os
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -35,7 +37,7 @@ def write_tensors(
         OSError: It can't be written; what was there before is still there.
     """
     path = Path(path)
-    part = Path(f"{path}.part")
+    part = Path(f"{path}.{secrets.token_hex(4)}.part")  # no other writer's
     flat = {name: t.cpu().contiguous() for name, t in tensors.items()}
     signed = metadata | {"digest": _digest(flat, metadata)}
     try:
@@ -45,8 +47,10 @@ def write_tensors(
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise OSError(f"{path}: could not be written: {error}") from None
+    finally:
+        with suppress(OSError):  # it is gone if all went well
+            part.unlink()
 
 
 def read_tensors(path: str | Path) -> tuple[Tensors, Metadata]:

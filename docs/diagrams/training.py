@@ -1,10 +1,13 @@
 """One step of training: batch, model, loss, gradients, clipping, update."""
 
-from literate.drawing import Area, Drawing
+from itertools import pairwise
+
+from literate.drawing import CELL, Area, Drawing
 
 
 FORWARD = 314  # the middle of the way forward
 BACK = 88  # and of the way back
+TOKENS = ("<bos>", "汤姆 | Tom", "追逐 | chases", "杰瑞 | Jerry", "<eos>")
 drawing = Drawing(height=366)
 
 
@@ -28,7 +31,11 @@ for part in (source, given):
     drawing.arrow(part.bottom(), (part.centre[0], model.top()[1]))
 logits = drawing.cells(FORWARD - 42, 138, 4, 6, "x")
 drawing.arrow(model.bottom(), logits.top())
-drawing.text(FORWARD - 50, 166, "logits", anchor="end", small=True)
+drawing.text(FORWARD + 12, 209, "logits", anchor="start", small=True)
+for i, (token, label) in enumerate(pairwise(TOKENS)):
+    y = 145 + CELL * i
+    drawing.text(FORWARD - 49, y, token, anchor="end", small=True)
+    drawing.text(FORWARD + 49, y, label, anchor="start", small=True)
 loss_fn = box(FORWARD, 224, 120, "交叉熵 | cross-entropy")
 drawing.arrow(logits.bottom(), loss_fn.top())
 down = following.centre[0]

@@ -35,6 +35,9 @@ for (i, j), patch in patches.items():
         236 + 36 * j, 14 + 36 * i, 2, 2, "x", weights=shades(patch)
     )
 right = area.right()[0]
+for k in range(5):  # where it is cut
+    drawing.line((40 + 28 * k, 26), (40 + 28 * k, 138))
+    drawing.line((40, 26 + 28 * k), (152, 26 + 28 * k))
 drawing.arrow(image.right(), (232, image.centre[1]))
 drawing.text(194, image.centre[1] - 12, "切开 | cut into", small=True)
 drawing.text(194, image.centre[1] + 13, "16 块 | 16 patches", small=True)
@@ -50,17 +53,20 @@ tokens = drawing.cells(164, top + CELL, 16, D, "x")
 first = drawing.cells(164, top, 1, D, "o")
 drawing.arrow(matrix.right(), (tokens.left()[0], matrix.centre[1]))
 drawing.text(220, 186, "类别词元 | class token", small=True)
-drawing.text(300, tokens.centre[1], "+")
 positions = drawing.cells(324, top, 17, D, "o")
+drawing.circle(300, matrix.centre[1], 8, "+")
+drawing.line((tokens.right()[0], matrix.centre[1]), (292, matrix.centre[1]))
+drawing.line((308, matrix.centre[1]), (positions.left()[0], matrix.centre[1]))
 drawing.text(380, 186, "位置 17 × 8 | positions 17 × 8", small=True)
 for row in range(17):
     drawing.text(446, top + CELL * (row + 0.5), f"{row}", small=True)
 below = rows.bottom()[1] + 8
 drawing.text(58, below, "16 × 4", small=True)
+drawing.text(220, below, "17 × 8", small=True)
 
 encoder = drawing.box(220, 462, 160, 26, "编码器 × $L$ | encoder × $L$")
 drawing.arrow((300, tokens.centre[1] + 12), encoder.top())
-state = drawing.cells(300 - D * CELL / 2, 506, 1, D, "o")
+state = drawing.cells(300 - D * CELL / 2, 506, 1, D, "x")
 drawing.arrow(encoder.bottom(), state.top())
 drawing.text(
     236,
