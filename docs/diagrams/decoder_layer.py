@@ -13,7 +13,7 @@ CAUSAL = [
 ]
 CROSS = [[0.9, 0.2, 0.2], [0.2, 0.9, 0.3], [0.1, 0.2, 0.9], [0.2, 0.2, 0.5]]
 
-drawing = Drawing(height=670)
+drawing = Drawing(height=694)
 
 
 def tokens(y, label):
@@ -39,7 +39,7 @@ def sublayer(y, height, *lines):
     drawing.arrow((MIDDLE, corner[1]), corner, (26, y), plus.left())
     drawing.text(34, y - 11, "残差 | residual", anchor="start", small=True)
     drawing.arrow((MIDDLE, bottom), plus.top())
-    norm = drawing.box(MIDDLE - 62, y + 22, 124, 25, "层归一化 | LayerNorm")
+    norm = drawing.box(MIDDLE - 62, y + 30, 124, 25, "层归一化 | LayerNorm")
     drawing.arrow(plus.bottom(), norm.top())
     return frame, norm
 

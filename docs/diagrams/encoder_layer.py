@@ -7,7 +7,7 @@ MIDDLE = 206  # of the path from top to bottom
 TOKENS = ("汤姆 | Tom", "追逐 | chases", "杰瑞 | Jerry")
 WEIGHTS = [[0.2, 0.9, 0.1], [0.6, 0.1, 0.5], [0.1, 0.9, 0.2]]
 
-drawing = Drawing(height=606)
+drawing = Drawing(height=622)
 
 
 def tokens(y, label):
@@ -31,9 +31,9 @@ def sublayer(start, height, *lines):
     corner = (26, frame.y - 14)
     drawing.arrow((MIDDLE, corner[1]), corner, (26, y), plus.left())
     drawing.text(34, y - 11, "残差 | residual", anchor="start", small=True)
-    norm = drawing.box(MIDDLE - 62, y + 22, 124, 25, "层归一化 | LayerNorm")
+    norm = drawing.box(MIDDLE - 62, y + 30, 124, 25, "层归一化 | LayerNorm")
     drawing.arrow(plus.bottom(), norm.top())
-    end = tokens(y + 64, "$Y$ 3 × 8" if start.y < 100 else "$Z$ 3 × 8")
+    end = tokens(y + 72, "$Y$ 3 × 8" if start.y < 100 else "$Z$ 3 × 8")
     drawing.arrow(norm.bottom(), end.top())
     return frame, plus, end
 

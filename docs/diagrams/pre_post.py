@@ -6,7 +6,7 @@ from literate.drawing import Drawing
 SUBLAYERS = ("自注意力 | self-attention", "前馈网络 | feed-forward")
 NORM = "层归一化 | LayerNorm"
 
-drawing = Drawing(height=424)
+drawing = Drawing(height=448)
 
 
 def column(left, title, formula, pre):
@@ -16,14 +16,14 @@ def column(left, title, formula, pre):
     drawing.text(left + 106, 40, formula)
     end = drawing.cells(middle - 28, 60, 1, 4, "x")
     for i, sublayer in enumerate(SUBLAYERS):
-        top = 92 + 144 * i
+        top = 92 + 156 * i
         names = (NORM, sublayer) if pre else (sublayer, NORM)
         first = drawing.box(middle - 62, top + 8, 124, 25, names[0])
         drawing.arrow(end.bottom(), first.top())
-        y = top + (98 if pre else 60)
+        y = top + (106 if pre else 60)
         plus = drawing.circle(middle, y, 10, "+")
         second = drawing.box(
-            middle - 62, top + (46 if pre else 84), 124, 25, names[1]
+            middle - 62, top + (54 if pre else 92), 124, 25, names[1]
         )
         around = ((middle, top - 8), (left + 20, top - 8), (left + 20, y))
         drawing.arrow(*around, plus.left())
@@ -43,5 +43,5 @@ for left, title, formula, pre in (
     (240, "前置归一化 | pre-norm", "$x + f($LayerNorm$(x))$", True),
 ):
     end, middle = column(left, title, formula, pre)
-    output = drawing.cells(middle - 28, 386, 1, 4, "x")
+    output = drawing.cells(middle - 28, 410, 1, 4, "x")
     drawing.arrow(end.bottom(), output.top())
