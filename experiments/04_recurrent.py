@@ -164,9 +164,12 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     head = ["整句全对 | every word right"]
     head += [f"{n} 个分句 | {n} clause{'s' * (n > 1)}" for n in CLAUSES]
     rows = {
-        name: [title, *(percent(results[f"{name}, {n}"]) for n in CLAUSES)]
+        name: [title, *(percent(results[f"{name}, {n}"], 0) for n in CLAUSES)]
         for name, title in NAMES.items()
     }
+    rows["fixed, wide and long"][0] = (
+        "又多，又训练 8 倍 | more, and 8 times the training"
+    )
     return {
         "accuracy": [head, rows["fixed"], rows["attention"]],
         "larger": [head, rows["fixed, wider"], rows["fixed, wide and long"]],

@@ -103,8 +103,8 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     head = [
         "训练 | training",
         "教师强制的损失 | teacher-forced loss",
-        "换了原文，标签对 | another source, labels right",
-        "自己写，词元对 | writing alone, tokens right",
+        "原文换错，标签对 | wrong source, labels right",
+        "自己写，词元对 | alone, tokens right",
         "整句对 | sequences right",
     ]
     rows = [

@@ -172,7 +172,7 @@ def run(seed: int) -> dict[str, float]:
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     names = {
-        "word by word": "自回归 | word by word",
+        "word by word": "自回归 | autoregressive",
         **{
             f"mask-predict, {t}": f"mask-predict，{t} 次 | mask-predict, {t}×"
             for t in ITERATIONS

@@ -1,4 +1,4 @@
-"""Mask-predict on one sentence, below the chain of word by word."""
+"""Mask-predict on one sentence, below the autoregressive chain."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ def small(x, y, label, anchor="middle"):
 small(8, 14, "原文 | source", "start")
 for x, word in zip(COLUMNS, SOURCE, strict=True):
     small(x, 14, same(word))
-small(8, 46, "自回归 | word by word", "start")
+small(8, 46, "自回归 | autoregressive", "start")
 for x, word in zip(COLUMNS, RIGHT, strict=True):
     drawing.text(x, 46, same(word))
 for left, right in pairwise(COLUMNS):
