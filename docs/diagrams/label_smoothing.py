@@ -8,7 +8,7 @@ from literate.drawing import Drawing
 HEIGHT = 96  # of a probability of 1
 AXIS = 142
 TOKENS = ("杰瑞 | Jerry", "汤姆 | Tom", "追逐 | chases", "。 | .")
-drawing = Drawing(height=376)
+drawing = Drawing(height=384)
 
 
 def bars(left: float, title: str, values: tuple[float, ...]) -> None:
