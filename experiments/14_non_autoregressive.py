@@ -191,7 +191,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         row.append(f"{name}: oracle")
         quality.append([title, *(percent(results[key]) for key in row)])
 
-    head = ["试的长度 | lengths tried"]
+    head = ["试几个长度 | lengths tried"]
     head += [f"{t} 次迭代 | {t} iteration{'s' * (t > 1)}" for t in ITERATIONS]
     rows = {
         "1 个 | 1": "mask-predict, {}: exact",

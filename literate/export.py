@@ -95,7 +95,7 @@ def _prose(part: Block | Twin, edition: str) -> str:
     elif found := RECORD.fullmatch(part.info):
         record = load(found[1])
         table = record["tables"][found[2]]
-        shown = markdown(table, lambda cell: pick(cell, edition))
+        shown = markdown(table, lambda cell: pick(cell, edition).replace("|", r"\|"))
         text = f"{shown}\n\n*{pick(caption(record, table), edition)}*"
     elif part.kind in ("fence", "math", "html", "hr"):
         return "" if part.info == "output" else part.text

@@ -107,18 +107,19 @@ def rewrite(name: str, root: Path = ROOT) -> list[Path]:
 def caption(record: dict[str, Any], table: Table) -> str:
     """What a table rests on and what makes it again, as `中文 | English`."""
     seeds, how = len(record["seeds"]), f"`{record['command']}`"
-    zh, en = f"{seeds} 个种子", f"{seeds} seed{'s' * (seeds != 1)}"
-    if any(SPREAD.search(cell) for row in table for cell in row):
-        zh, en = f"{zh}的平均值（最小–最大）", f"Mean (min–max) of {en}"
-    return f"{zh}，用 {how} 重做 | {en}, made again by {how}"
+    if not any(SPREAD.search(cell) for row in table for cell in row):
+        return f"用 {how} 重做 | Made again by {how}"
+    zh, en = f"{seeds} 个种子的平均值（最小–最大）", f"{seeds} seed{'s' * (seeds != 1)}"
+    return f"{zh}，用 {how} 重做 | Mean (min–max) of {en}, made again by {how}"
 
 
 def markdown(table: Table, show: Callable[[str], str]) -> str:
-    """A table in Markdown, each cell as `show` has it; columns of numbers to the right."""
+    """A table in Markdown, each cell as `show` has it; columns of numbers to the right.
+
+    What parts cells, `show` escapes as its renderer wants it.
+    """
     head, *body = table
-    lines = [
-        "| " + " | ".join(show(cell).replace("|", r"\|") for cell in row) + " |" for row in table
-    ]
+    lines = ["| " + " | ".join(show(cell) for cell in row) + " |" for row in table]
     right = [all(NUMBER.match(cell) for cell in column) for column in zip(*body, strict=True)]
     rule = "|" + "|".join("---:" if right[i] else "---" for i in range(len(head))) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])

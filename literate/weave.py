@@ -232,9 +232,15 @@ def _record(record: dict[str, Any], title: str, edition: str) -> str:
     below = _short(caption(record, table), edition)
     return (
         '<figure class="record" markdown="block">\n\n'
-        + markdown(table, lambda cell: _short(cell, edition))
+        + markdown(table, lambda cell: _cell(_short(cell, edition)))
         + f'\n\n<figcaption markdown="span">{below}</figcaption>\n</figure>'
     )
+
+
+def _cell(text: str) -> str:
+    """A cell of a table, in which a bar parts no cells; in code Python-Markdown knows that."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts))
 
 
 def _glossary(block: Block, edition: str, terms: Sequence[Term]) -> str:

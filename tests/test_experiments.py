@@ -338,12 +338,18 @@ def test_the_notebook_shows_it_in_one_language(shown: Chapter) -> None:
     assert "apple |" not in text
 
 
+def test_a_bar_parts_no_cells_and_stays_plain_in_code() -> None:
+    from literate.weave import _cell
+
+    assert _cell("a|b `c|d` e|f") == r"a\|b `c|d` e\|f"
+
+
 def test_a_plain_table_says_nothing_of_a_mean(shown: Chapter) -> None:
     from literate.records import caption
 
     found = {"command": "c", "seeds": [0, 1, 2]}
     assert caption(found, [["a"], ["1.0"]]) == (
-        "3 个种子，用 `c` 重做 | 3 seeds, made again by `c`"
+        "用 `c` 重做 | Made again by `c`"
     )
 
 

@@ -9,7 +9,7 @@
   // No line begins with the stop that follows a formula.
   const keepStop = (formula) => {
     const text = formula.nextSibling;
-    const [stop] = /^\u200b?[，。；：？！、）]+/.exec(text?.data ?? "") ?? [];
+    const [stop] = /^\u200b?[，。；：？！、）,.;:?!)]+/.exec(text?.data ?? "") ?? [];
     if (!stop || formula.offsetWidth > 200) return;
     const together = Object.assign(document.createElement("span"), { className: "together" });
     text.data = text.data.slice(stop.length);

@@ -3,10 +3,10 @@
 from literate.drawing import Drawing
 
 
-drawing = Drawing(height=176)
+drawing = Drawing(height=180)
 STEPS = (
-    ("写临时文件 | write a temporary file", "OUT", "OUT.….part …"),
-    ("写完，刷到磁盘 | flush it to the disk", "OUT", "OUT.….part"),
+    ("写临时文件 | write a temporary file", "OUT", "OUT.*.part …"),
+    ("写完，刷到磁盘 | flush it to the disk", "OUT", "OUT.*.part"),
     ("改名，一步完成 | rename, in one step", "OUT", ""),
 )
 for i, (name, old, part) in enumerate(STEPS):

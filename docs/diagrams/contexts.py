@@ -33,7 +33,7 @@ def panel(left, name, kind):
     for i, x in enumerate(places):
         drawing.text(x, 40, SOURCE[i])
         encoder.append(column(x, 52, kind))
-        decoder.append(column(x, 280, "q"))
+        decoder.append(column(x, 280, "q" if kind == "k" else "x"))
         drawing.text(x, 351, READ[i])
         drawing.arrow((x, 341), decoder[i].bottom())
         drawing.text(x, 252, WRITTEN[i], bold=True)

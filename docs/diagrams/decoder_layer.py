@@ -66,8 +66,8 @@ before = norm
 frame, norm = sublayer(
     norm.y + 25,
     86,
-    "交叉注意力 | cross-",
-    "键和值来自 | attention:",
+    "交叉注意力 | cross-attention:",
+    "键和值来自 | keys, values:",
     "原文 | the source",
 )
 drawing.arrow(before.bottom(), (MIDDLE, frame.y - 2))

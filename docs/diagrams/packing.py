@@ -19,7 +19,7 @@ for row, length in enumerate(LENGTHS):
         anchor="end",
         small=True,
     )
-drawing.text(128, 100, "空格是填充 | empty cells: padding", small=True)
+drawing.text(128, 100, "空心格是填充 | empty cells: padding", small=True)
 
 drawing.text(349, 16, "13 个词元 | 13 tokens", bold=True)
 x = 252

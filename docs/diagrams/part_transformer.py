@@ -91,7 +91,7 @@ memory = drawing.cells(LEFT - 42, 354, 3, 6, "x")
 drawing.arrow(encoder[-1].bottom(), memory.top())
 drawing.text(LEFT, 408, "编码器的输出 | encoder output", small=True)
 cross = decoder[2]
-for kind, at, way, share in (("k", 0.3, 222, 0.3), ("v", 0.7, 228, 0.7)):
+for kind, at, way, share in (("k", 0.3, 224, 0.3), ("v", 0.7, 230, 0.7)):
     start, end = memory.right(at), cross.left(share)
     drawing.arrow(start, (way, start[1]), (way, end[1]), end, kind=kind)
 drawing.text(182, 356, "$K$")

@@ -75,7 +75,7 @@ row(top + 56, (N - 1,))
 for i in range(N):
     link(top, i, top + 56, N - 1, i == 0)
 drawing.text(
-    230,
+    282,
     388,
     "实线是从第一个词元到最后一个的路 | solid: the way from first token to last",
     small=True,

@@ -41,4 +41,4 @@ meaning = [
     "buy + 了",
     "two + 本 + book",
 ]
-row(198, "意思 | meaning", meaning)
+row(198, "逐词 | gloss", meaning)
