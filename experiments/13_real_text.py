@@ -593,7 +593,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             "平均对数概率 | mean log-probability",
             "与贪心相同 | same as greedy",
             bleu,
-            chrf,
         ]
     ]
     for beam_size in (1, 4, 16):
@@ -611,7 +610,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
                     if beam_size == 1
                     else percent(results[f"{name}: as greedy"]),
                     spread(results[f"{name}: bleu"], 1),
-                    spread(results[f"{name}: chrf"], 1),
                 ]
             )
 
