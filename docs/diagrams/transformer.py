@@ -36,9 +36,9 @@ def note(area, label, side="end"):
 
 def enter(centre, tokens):
     """From tokens to the vectors that enter a stack of layers."""
-    drawing.text(centre, 9, tokens)
+    drawing.text(centre, 14, tokens)
     table = box(centre, 32, "嵌入 + 位置 | embed + position")
-    drawing.arrow((centre, 17), table.top())
+    drawing.arrow((centre, 23), table.top())
     x = vectors(centre, 76, 3)
     drawing.arrow(table.bottom(), x.top())
     return x
