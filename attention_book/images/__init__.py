@@ -1,6 +1,6 @@
 # Made from docs/chapters/37-images.md (3b116f8b0085). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.images.classifier import DIGITS, Classifier
-from attention_book.images.files import open_image, read_digit, to_grayscale
+from attention_book.images.files import open_image, read_digit, to_pixels
 from attention_book.images.weights import load_vit
 
 
@@ -10,5 +10,5 @@ __all__ = [
     "load_vit",
     "open_image",
     "read_digit",
-    "to_grayscale",
+    "to_pixels",
 ]
