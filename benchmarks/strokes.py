@@ -8,7 +8,6 @@ and a paper of its own.
 """
 
 import math
-from collections.abc import Iterator
 from functools import cache
 
 import torch
@@ -207,11 +206,11 @@ OTHERS = (  # letters that look like no digit, marks and pictures
     "08 04 40 84 88 08",
     "40 48, 13 40 73",
     "04 84, 51 84 57",
-    "~40 05 17 48 77 85 40",
     "08 80, ~10 31 12 01 10, ~67 88 69 47 67",
 )
 
 
+@cache
 def _parse(sign: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return control points (k, 2), weights (m, k) and the pen (m - 1).
 
@@ -235,9 +234,6 @@ def _parse(sign: str) -> tuple[Tensor, Tensor, Tensor]:
         pen += [0.0] * bool(rows) + [1.0] * (len(new) - 1)
         rows += new
     return torch.tensor(points), torch.stack(rows), torch.tensor(pen)
-
-
-_parse = cache(_parse)
 
 
 def _spline(points: Tensor, closed: bool, n: int = 4) -> Tensor:
@@ -266,7 +262,9 @@ def _normal(generator: torch.Generator, *size: int) -> Tensor:
     return torch.randn(*size, generator=generator)
 
 
-def _draw_points(sign: str, n: int, g: torch.Generator) -> tuple[Tensor, Tensor]:
+def _draw_points(
+    sign: str, n: int, g: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Return n drawings of a sign, (n, points, 2), and the pen."""
     control, weights, pen = _parse(sign)
     node = ((control + 1) * 4).round().long()
@@ -296,9 +294,7 @@ def _transform(x: Tensor, g: torch.Generator) -> Tensor:
     )
 
 
-def _render(
-    x: Tensor, pen: Tensor, side: int, g: torch.Generator
-) -> Tensor:
+def _render(x: Tensor, pen: Tensor, side: int, g: torch.Generator) -> Tensor:
     """Draw lines (n, points, 2) with a pen: ink (n, side, side), 0 to 1."""
     n = len(x)
     low = x.amin(dim=1)
@@ -345,8 +341,14 @@ def _photograph(ink: Tensor, g: torch.Generator) -> Tensor:
         ink = F.avg_pool2d(ink, 3, stride=1, padding=1)
     axis = torch.linspace(-1, 1, side)
     light = _normal(g, n, 2) * 0.15 * (_uniform(g, n, 0, 1) < 0.3)
-    light = light[:, 0, None, None] * axis + light[:, 1, None, None] * axis[:, None]
-    noise = _normal(g, n, side, side) * (0.08 * _uniform(g, n, -1, 1).clamp(min=0))[:, None]
+    light = (
+        light[:, 0, None, None] * axis
+        + light[:, 1, None, None] * axis[:, None]
+    )
+    noise = (
+        _normal(g, n, side, side)
+        * (0.08 * _uniform(g, n, -1, 1).clamp(min=0))[:, None]
+    )
     return 1 - ink * (1 - noise.abs()) + light + noise
 
 
@@ -367,7 +369,9 @@ def draw_two(
     parts = []
     for sign, shift in ((left, -1.2), (right, 1.2)):
         x, pen = _draw_points(sign, n, g)
-        parts.append((x * torch.tensor([0.9, 1.3]) + torch.tensor([shift, 0]), pen))
+        parts.append(
+            (x * torch.tensor([0.9, 1.3]) + torch.tensor([shift, 0]), pen)
+        )
     (a, pen_a), (b, pen_b) = parts
     pen = torch.cat([pen_a, torch.zeros(1), pen_b])
     x = _transform(torch.cat([a, b], dim=1), g)

@@ -9,9 +9,10 @@ from attention_book.cli.app import (
     DeviceName,
     PrecisionName,
     app,
+    print_error,
     refuse_folder,
 )
-from attention_book.images.classifier import DIGITS, Classifier
+from attention_book.images.classifier import DIGITS, UNSURE, Classifier
 from attention_book.runtime import get_compute_config
 
 
@@ -35,10 +36,13 @@ def classify(
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
 ) -> None:
-    """Say which handwritten digit an image shows."""
+    """Say which digit an image shows, handwritten or printed."""
     refuse_folder(model)
     classifier = Classifier.load(model, get_compute_config(device, precision))
     for image in images:
-        guesses = classifier.classify(image)[:n]
-        text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses)
+        guesses = classifier.classify(image)
+        text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses[:n])
         typer.echo(f"{image}: {text}" if len(images) > 1 else text)
+        _, most = guesses[0]
+        if most < UNSURE:
+            print_error(f"{image}: not sure of this one ({most:.0%})")

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-__all__ = ["open_image", "read_digit", "to_pixels"]
+__all__ = ["find_ink", "open_image", "read_digit", "to_digit", "to_pixels"]
 
 
 def open_image(source: Any) -> Any:
@@ -32,9 +32,13 @@ def open_image(source: Any) -> Any:
         return source
     if Path(source).is_dir():
         raise ValueError("wanted an image, got a folder")
+    if Path(source).exists() and not Path(source).is_file():
+        raise ValueError("wanted an image, got no regular file")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            warnings.simplefilter("error")  # too large, or damaged
+            with Image.open(source) as image:
+                image.verify()  # the checksums, if the format has any
             with Image.open(source) as image:
                 return ImageOps.exif_transpose(image)
     except (FileNotFoundError, PermissionError):
@@ -147,8 +151,13 @@ def _drop_specks(
     return ink * F.interpolate(keep[None, None].float(), ink.shape)[0, 0]
 
 
-def to_digit(ink: Float[Tensor, "height width"]) -> Float[Tensor, "1 N N"]:
+def to_digit(
+    ink: Float[Tensor, "height width"], size: int = 16
+) -> Float[Tensor, "1 size size"]:
     """Crop ink to a square, thicken thin lines, and shrink it.
+
+    The square is 64 by 64. What is drawn keeps its shape in the middle of
+    it, and squares of it are averaged; size divides 64.
 
     Source: Alpaydin and Kaynak (1998) for averaging over squares.
     """
@@ -161,18 +170,18 @@ def to_digit(ink: Float[Tensor, "height width"]) -> Float[Tensor, "1 N N"]:
     ink = ink[top : bottom + 1, left : right + 1]
     height, width = ink.shape
     longer = max(height, width)
-    size = [max(1, round(60 * side / longer)) for side in (height, width)]
+    inner = [max(1, round(60 * side / longer)) for side in (height, width)]
     if longer > 60:  # thin lines stay
-        ink = F.adaptive_max_pool2d(ink[None, None], size)
+        ink = F.adaptive_max_pool2d(ink[None, None], inner)
     else:
-        ink = F.interpolate(ink[None, None], size, mode="bilinear")
-    rows = 64 - size[0]
-    columns = 64 - size[1]
+        ink = F.interpolate(ink[None, None], inner, mode="bilinear")
+    rows = 64 - inner[0]
+    columns = 64 - inner[1]
     sides = (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2)
     ink = F.pad(ink, sides)
     while _line_width(ink[0, 0]) < 6:
         ink = F.max_pool2d(ink, 3, stride=1, padding=1)
-    return F.avg_pool2d(ink, 4)[0]
+    return F.avg_pool2d(ink, 64 // size)[0]
 
 
 def _line_width(ink: Float[Tensor, "height width"]) -> float:
@@ -183,14 +192,18 @@ def _line_width(ink: Float[Tensor, "height width"]) -> float:
     return (2 * ink.sum() / outline).item()
 
 
-def read_digit(source: Any) -> Float[Tensor, "1 N N"]:
+def read_digit(source: Any, size: int = 16) -> Float[Tensor, "1 size size"]:
     """Turn an image file or a Pillow image into the model's input.
+
+    Args:
+        source: The path of an image file, or a Pillow image.
+        size: Height and width of the result; divides 64.
 
     Raises:
         ValueError: It is no image, or an empty one.
     """
     try:
-        return to_digit(find_ink(to_pixels(open_image(source))))
+        return to_digit(find_ink(to_pixels(open_image(source))), size)
     except ValueError as error:
         name = source if isinstance(source, str | Path) else "image"
         raise ValueError(f"{name}: {error}") from None
