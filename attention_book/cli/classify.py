@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (a3d41fefe2db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (63b4b5677572). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 

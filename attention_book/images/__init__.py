@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (3b116f8b0085). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (54de1a995fdf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.images.classifier import DIGITS, UNSURE, Classifier
 from attention_book.images.files import (
     find_ink,

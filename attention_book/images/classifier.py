@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (1a0629c16d67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (ae0898bae432). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
