@@ -135,10 +135,10 @@ def enlarged(data: Digits, seed: int, amount: float = 0.07) -> Digits:
 
 
 def training_set(seed: int) -> Digits:
-    """Drawings, and each real digit of the training set four times."""
+    """Drawings, and each real digit of the training set eight times."""
     train, _ = digits()
     parts = [drawings(PER_DIGIT, seed)]
-    parts += [enlarged(train, 4 * seed + i) for i in range(4)]
+    parts += [enlarged(train, 8 * seed + i) for i in range(8)]
     images, labels = zip(*parts, strict=True)
     return Digits(torch.cat(images), torch.cat(labels))
 

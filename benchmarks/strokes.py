@@ -40,6 +40,8 @@ DIGITS = {
         "20 40 48, 18 78",
         "~22 31 40, 40 48, 28 68",
         "30 40 48, 38 58",
+        "11 40 48, 18 78",
+        "22 40 48, 28 68",
     ),
     "2": (
         "~02 20 60 82 64 08, 08 88",
@@ -211,7 +213,7 @@ OTHERS = (  # letters that look like no digit, marks and pictures
 
 
 @cache
-def _parse(sign: str) -> tuple[Tensor, Tensor, Tensor]:
+def parse(sign: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return control points (k, 2), weights (m, k) and the pen (m - 1).
 
     weights times control points are the points of the polylines to draw;
@@ -266,7 +268,7 @@ def _draw_points(
     sign: str, n: int, g: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Return n drawings of a sign, (n, points, 2), and the pen."""
-    control, weights, pen = _parse(sign)
+    control, weights, pen = parse(sign)
     node = ((control + 1) * 4).round().long()
     node = node[:, 0] * 9 + node[:, 1]  # points that meet move together
     moves = _normal(g, n, 81, 2) * _uniform(g, n, 0.01, 0.12)[:, None]
@@ -284,7 +286,7 @@ def _transform(x: Tensor, g: torch.Generator) -> Tensor:
     n = len(x)
     stretch = torch.exp(_uniform(g, n, math.log(0.4), math.log(1.05)))
     slant = _uniform(g, n, -0.35, 0.25)
-    angle = 0.12 * _normal(g, n, 1)
+    angle = 0.14 * _normal(g, n, 1)
     across, down = x.unbind(dim=2)
     across = stretch * across + slant * down
     cos = angle.cos()
