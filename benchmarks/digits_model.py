@@ -49,8 +49,8 @@ from benchmarks import strokes
 RESULTS = Path(__file__).with_name("results") / "digits-model.json"
 DRAWINGS = Path(__file__).parents[1] / "tests" / "drawings"
 SEEDS = (0, 1, 2)
-N_EPOCHS = 20
-PER_DIGIT = 1600  # drawn ones, to train on
+N_EPOCHS = 24
+PER_DIGIT = 1200  # drawn ones, to train on
 NO_DIGIT = 10  # the label of what is none
 LABELS = [str(digit) for digit in range(10)]
 CONFIG = ViTConfig(
@@ -101,7 +101,7 @@ def jobs(per_digit: int, seed: int) -> Iterator[tuple[str, int, int, int]]:
     for label, signs in strokes.DIGITS.items():
         n = per_digit // len(signs)
         kinds += [(sign, int(label), n) for sign in signs]
-    n = per_digit // 25
+    n = per_digit // 20
     kinds += [(sign, NO_DIGIT, n) for sign in strokes.OTHERS]
     signs = [sign for several in strokes.DIGITS.values() for sign in several]
     pairs = [f"{rng.choice(signs)}|{rng.choice(signs)}" for _ in range(25)]
@@ -161,11 +161,11 @@ def train(seed: int) -> ViT:
     data = training_set(seed)
     torch.manual_seed(seed)
     model = ViT(CONFIG)
-    batches = ImageBatches(data, batch_size=128, augmentation=0.04, seed=seed)
+    batches = ImageBatches(data, batch_size=256, augmentation=0.04, seed=seed)
     max_steps = N_EPOCHS * len(batches)
     config = TrainingConfig(
         max_steps=max_steps,
-        learning_rate=2e-3,
+        learning_rate=3e-3,
         warmup_steps=max_steps // 10,
         betas=(0.9, 0.999),
         weight_decay=0.05,

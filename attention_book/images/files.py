@@ -102,7 +102,7 @@ def find_ink(
         most = unlike.max()
     noise = _edge(unlike[None]).median() / most
     floor = (0.1 + 4 * noise).clamp(max=0.5)
-    return ((unlike / most - floor) / (0.75 - floor)).clamp(0, 1)
+    return ((unlike / most - floor) / (0.9 - floor)).clamp(0, 1)
 
 
 def _unlike_surface(
@@ -136,7 +136,7 @@ def _drop_specks(
     height, width = ink.shape
     size = (min(32, height), min(32, width))
     mass = F.adaptive_avg_pool2d(ink[None], size)[0]
-    grid = (F.adaptive_max_pool2d(ink[None], size)[0] > 0.2) & (mass > 0.02)
+    grid = mass > 0.02
     cells = torch.arange(1.0, grid.numel() + 1).view(size) * grid
     while True:  # each part takes its highest number
         spread = F.max_pool2d(cells[None], 3, stride=1, padding=1)[0] * grid
@@ -162,7 +162,7 @@ def to_digit(
     Source: Alpaydin and Kaynak (1998) for averaging over squares.
     """
     ink = _drop_specks(ink)
-    pixels = (ink > 0.3).nonzero()
+    pixels = (ink > 0.15).nonzero()
     if not len(pixels):
         raise ValueError("wanted something drawn, got an empty image")
     top, left = pixels.amin(dim=0)
