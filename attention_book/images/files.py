@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (39dae2dceab2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (3043e05f4ee7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import warnings
 from pathlib import Path
 from typing import Any
