@@ -489,7 +489,7 @@ def test_thin_lines_are_thickened(lean: int, width: int) -> None:
     ImageDraw.Draw(image).line(ends, fill=0, width=width)
     got = read_digit(image)
     assert got.mean() >= 0.08
-    assert got.max() > 0.7
+    assert got[0, 1:-1].amax(dim=1).min() > 0.6  # the line has no gaps
     if not lean:
         assert got[0, :, 7:9].mean() > 0.6
 
