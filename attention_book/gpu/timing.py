@@ -1,8 +1,9 @@
-# Made from docs/chapters/20-gpu.md (6c99895a29fa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (c6ddb433f796). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -29,8 +30,9 @@ def time_calls(
     once the device has done what was asked of it.
     """
     if compute.device.type == "cuda":
-        start = torch.cuda.Event(enable_timing=True)
-        end = torch.cuda.Event(enable_timing=True)
+        event: Any = torch.cuda.Event  # PyTorch leaves it untyped
+        start = event(enable_timing=True)
+        end = event(enable_timing=True)
         stream = torch.cuda.current_stream(compute.device)
         start.record(stream)
         for _ in range(n_calls):

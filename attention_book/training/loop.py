@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (bbd036d9d5ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (1f1bed47f261). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from attention_book.runtime import (
     seeded,
 )
 from attention_book.training.config import TrainingConfig
+from attention_book.training.loading import Prefetcher
 from attention_book.training.objective import (
     LossFunction,
     ModelWithLoss,
@@ -63,6 +64,7 @@ class Trainer:
         strategy.check(config)
         self.model: Any = model
         self.batches = batches
+        self._prefetcher = Prefetcher(batches)
         self.config = config
         self.strategy = strategy
         self.device = next(model.parameters()).device
@@ -92,8 +94,11 @@ class Trainer:
         self.scaler.unscale_(self.optimizer)
         norm = clip_grad_norm_(self.model.parameters(), config.max_grad_norm)
         both = torch.stack([total, self.strategy.gather(norm)])
+        if number < config.max_steps:
+            first = number * config.accumulation_steps + self.strategy.rank
+            self._prefetcher.prefetch(first)  # while a GPU computes
         loss, grad_norm = both.tolist()  # waits for a GPU once
-        _check_finite(number, loss, grad_norm, self.scaler.get_scale())
+        _check_finite(number, loss, grad_norm, self.scaler)
         rate = learning_rate_at(number, config)
         self.optimizer.param_groups[0]["lr"] = rate
         self.scaler.step(self.optimizer)  # not if the gradient overflowed
@@ -118,7 +123,7 @@ class Trainer:
             ):
                 with compute.autocast():
                     loss = self.model_with_loss(
-                        self.batches[i], config.label_smoothing
+                        self._prefetcher[i], config.label_smoothing
                     )
                 self.scaler.scale(loss * strategy.size / n).backward()
             total += loss.detach() / n
@@ -146,13 +151,14 @@ class Trainer:
 
 
 def _check_finite(
-    step: int, loss: float, grad_norm: float, scale: float
+    step: int, loss: float, grad_norm: float, scaler: torch.amp.GradScaler
 ) -> None:
     """Raise ArithmeticError if a step went wrong.
 
     A scaled gradient may overflow: then it is scaled less, down to 1.
     """
-    if math.isfinite(loss) and (math.isfinite(grad_norm) or scale > 1):
+    grad_is_fine = math.isfinite(grad_norm) or scaler.get_scale() > 1
+    if math.isfinite(loss) and grad_is_fine:
         return
     raise ArithmeticError(
         f"step {step}: the loss is {loss}, the gradient norm {grad_norm}"
