@@ -1,5 +1,6 @@
 """attention_book.gpu: costs by hand and by PyTorch's counter, and timing."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from attention_book.runtime import (
     Precision,
     compute_context,
 )
+from benchmarks import machine
 from tests.factories import make_transformer
 
 
@@ -202,3 +204,34 @@ def test_peaks_are_those_of_the_data_sheets(
     name: str, precision: Precision, peak: float | None
 ) -> None:
     assert peak_flops(name, precision) == peak
+
+
+def test_the_benchmark_of_a_machine_runs(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    unchecked: None,
+) -> None:
+    monkeypatch.delattr(machine, "keep")  # a dry run keeps nothing
+    peaks = {"bf16": 1e12}  # as if bf16 alone were known
+    monkeypatch.setattr(
+        machine, "peak_flops", lambda name, precision: peaks.get(precision)
+    )
+    machine.main(["--device", "cpu", "--dry-run"])
+    said = capsys.readouterr().out
+    for what in ("roofline", "causal attention", "decoding", "ViT-S/16"):
+        assert re.search(f"^{what}, .*[1-9]", said, re.MULTILINE)
+    fp32, bf16 = re.findall(r"^training, base model.*", said, re.MULTILINE)
+    assert re.search(r"fp32 .* no MFU: the maker's peak is not known", fp32)
+    assert re.search(r"bf16 .* MFU \d+\.\d%$", bf16)
+
+
+def test_the_benchmarked_step_is_a_whole_one() -> None:
+    trainer = machine.make_trainer(machine.DRY_RUN, ON_CPU, compiled=False)
+    rows = machine.DRY_RUN.training_rows
+    assert len(trainer.batches) == 4
+    for number in range(8):
+        batch = trainer.batches[number]
+        assert len(batch.source) == rows
+        assert batch.source_layout.mask.all()
+        assert batch.n_targets == rows * machine.DRY_RUN.length
+    assert trainer.config.max_grad_norm == 1
