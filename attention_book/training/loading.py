@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (b43938ff653f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (5730240d7f09). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import random
@@ -78,9 +78,7 @@ def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
     )
 
 
-def to_device(
-    tensors: Sequence[Tensor], device: torch.device
-) -> list[Tensor]:
+def to_device(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
     """Copy tensors from the CPU to a device.
 
     To CUDA they go in one piece, through pinned memory, and the CPU goes on
