@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (5730240d7f09). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (f206b6f32582). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import random
@@ -78,23 +78,6 @@ def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
     )
 
 
-def to_device(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
-    """Copy tensors from the CPU to a device.
-
-    To CUDA they go in one piece, through pinned memory, and the CPU goes on
-    without waiting for the copy. The widest dtypes come first.
-    """
-    if device.type != "cuda":
-        return [tensor.to(device) for tensor in tensors]
-    parts = [tensor.reshape(-1).view(torch.uint8) for tensor in tensors]
-    buffer = torch.cat(parts).pin_memory().to(device, non_blocking=True)
-    pieces = torch.split(buffer, [len(part) for part in parts])
-    return [
-        piece.view(tensor.dtype).view(tensor.shape)
-        for piece, tensor in zip(pieces, tensors, strict=True)
-    ]
-
-
 class BatchLoader:
     """Batches without end: the same number is always the same batch.
 
@@ -145,6 +128,23 @@ class BatchLoader:
     def fingerprint(self) -> str:
         """Return a digest of the examples, by which a run knows its own."""
         return hashlib.sha256(json.dumps(self.examples).encode()).hexdigest()
+
+
+def to_device(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+    """Copy tensors from the CPU to a device.
+
+    To CUDA they go in one piece, through pinned memory, and the CPU goes on
+    without waiting for the copy. The widest dtypes come first.
+    """
+    if device.type != "cuda":
+        return [tensor.to(device) for tensor in tensors]
+    parts = [tensor.reshape(-1).view(torch.uint8) for tensor in tensors]
+    buffer = torch.cat(parts).pin_memory().to(device, non_blocking=True)
+    pieces = torch.split(buffer, [len(part) for part in parts])
+    return [
+        piece.view(tensor.dtype).view(tensor.shape)
+        for piece, tensor in zip(pieces, tensors, strict=True)
+    ]
 
 
 class Prefetcher:
