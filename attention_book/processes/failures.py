@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (35e2e5fe4f1f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (559e5b91a33b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import os
 import signal
 import sys
@@ -111,7 +111,7 @@ def _abort_nccl() -> Iterator[None]:
     """
     try:
         yield
-    except BaseException as error:
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
         if not dist.is_initialized() or dist.get_backend() != "nccl":
             raise
         status = 1
