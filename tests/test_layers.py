@@ -19,13 +19,14 @@ MOST_LINES = 350
 FOUNDATIONS = ("checks", "runtime")
 FIRST = ("pooling", "scoring")
 SECOND = ("caches", "padding")
+AT_ROOT = {"__init__": "", "_api": "", "__main__": "cli"}
 LAST = ("", "cli")  # the root gathers all but the command line
 
 
 def unit_of(path: str) -> str:
     """`corpus` for corpus/batches.py, `scoring` for scoring.py, "" for the root."""
     unit = path.split("/")[0].removesuffix(".py")
-    return "" if unit == "__init__" else unit
+    return AT_ROOT.get(unit, unit)
 
 
 def imported(path: str, source: str) -> set[str]:
