@@ -1,5 +1,6 @@
-# Made from docs/chapters/40-cli.md (fc9f4827bf24). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (3d9cd17b1358). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
+import errno
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -145,8 +146,9 @@ def main(ready: Callable[[], object] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except OSError as error:
-        named = (error.filename, error.strerror or error)
-        print_error(": ".join(str(part) for part in named if part))
+        is_closed = error.errno == errno.EBADF
+        why = "it is closed" if is_closed else error.strerror or error
+        print_error(f"{error.filename}: {why}" if error.filename else why)
         sys.exit(1)
     except USER_ERRORS as error:
         print_error(error)

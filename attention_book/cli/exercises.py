@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (db4398efce97). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (2a7486178f36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import difflib
 import json
@@ -117,18 +117,13 @@ def exercise(
         lines += ["", _localize(language, then)]
         comment = [f"# {line}".rstrip() for line in lines]
         text = [_MARKER + exercise_id, *comment, "", *found["stub"], ""]
-        _print_utf8("\n".join(text))
+        typer.echo("\n".join(text), nl=False)
         return
     chapter = ""
     for name, found in _load_exercises().items():
         if chapter != (chapter := found["chapter"]["file"]):
             typer.echo(f"{chapter[:2]} {found['chapter'][side]}")
         typer.echo(f"   {name}  {found['title'][side]}")
-
-
-def _print_utf8(text: str) -> None:
-    """Print to a terminal as it wants it, and to a file as Python reads it."""
-    typer.echo(text if sys.stdout.isatty() else text.encode(), nl=False)
 
 
 def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
@@ -186,6 +181,7 @@ def _try(file: Path, text: str, found: dict[str, Any]) -> dict[str, Any]:
                 check=False,
                 stdin=subprocess.DEVNULL,
                 timeout=_TIME_LIMIT,
+                process_group=0,  # Ctrl-C is for this process, which ends it
             )
         except subprocess.TimeoutExpired:
             return {"kind": "late", "limit": _TIME_LIMIT}

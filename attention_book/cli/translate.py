@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (14bd99176bf4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (98545ceb277f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -62,14 +62,15 @@ def translate(
         for line, translation in _translate_lines(translator, source, beam):
             if line.error:
                 print_error(line.error)
-            typer.echo(translation)  # an empty line stays empty
+            if translation or source.prefix:  # an empty line stays empty
+                typer.echo(translation)
             if show_attention and translation:
                 _draw_attention(translator, line.text, beam)
             advance(line.size)
             is_empty &= not (line.text or line.error)
             is_wrong |= bool(line.error)
     if is_empty:
-        raise ValueError(f"{source.name}: nothing to translate, got no words")
+        raise ValueError(f"{source.name}: nothing to translate, got 0 words")
     if is_wrong:
         raise typer.Exit(1)
 
@@ -83,11 +84,7 @@ class Source(NamedTuple):
 
     name: str
     file: io.BufferedIOBase
-
-    def place(self, number: int) -> str:
-        """Say where a line stands; a sentence on its own needs no number."""
-        places = {"sentence": "", "line": f"line {number}: "}
-        return places.get(self.name, f"{self.name}:{number}: ")
+    prefix: str  # of a line's number; "" for a sentence on its own
 
 
 class Line(NamedTuple):
@@ -106,16 +103,18 @@ def _open_source(
     if texts:
         lines = "\n".join(text.rstrip("\r\n") for text in texts)
         data = lines.encode("utf-8", "surrogateescape")  # as it was typed
-        yield Source("line" if "\n" in lines else "sentence", io.BytesIO(data))
+        prefix = "line " if "\n" in lines else ""
+        yield Source("sentences", io.BytesIO(data), prefix)
     elif file is None or str(file) == "-":
         if sys.stdin.isatty():  # somebody is typing
             end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
             typer.echo(f"Type one sentence a line; {end} ends.", err=True)
-        yield Source("standard input", sys.stdin.buffer)  # type: ignore[arg-type]
+        name = "standard input"
+        yield Source(name, sys.stdin.buffer, f"{name}:")  # type: ignore[arg-type]
     else:
         refuse_folder(file)
         with file.open("rb") as opened:
-            yield Source(str(file), opened)
+            yield Source(str(file), opened, f"{file}:")
 
 
 def read_lines(source: Source) -> Iterator[list[bytes]]:
@@ -176,7 +175,8 @@ def _translate_lines(
         for number, data in enumerate(chunk, n_before + 1):
             mark = codecs.BOM_UTF8 if number == 1 else b""
             text = data.removeprefix(mark)
-            lines.append(_read_line(translator, text, source.place(number)))
+            place = f"{source.prefix}{number}: " if source.prefix else ""
+            lines.append(_read_line(translator, text, place))
         n_before += len(lines)
         texts = [line.text for line in lines if line.text]
         found = iter(translator.translate(texts, beam_size=beam))
