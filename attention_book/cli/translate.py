@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (98545ceb277f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (5a7b8af3e357). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -110,7 +110,8 @@ def _open_source(
             end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
             typer.echo(f"Type one sentence a line; {end} ends.", err=True)
         name = "standard input"
-        yield Source(name, sys.stdin.buffer, f"{name}:")  # type: ignore[arg-type]
+        stdin = sys.stdin.buffer
+        yield Source(name, stdin, f"{name}:")  # type: ignore[arg-type]
     else:
         refuse_folder(file)
         with file.open("rb") as opened:
