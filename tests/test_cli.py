@@ -271,8 +271,12 @@ def test_only_unknown_words_lead_to_the_corpus(
 ) -> None:
     line = error_of("translate", "a unicorn")
     assert "see: attention-book corpus" in line
-    line = error_of("translate", "")
-    assert "attention-book corpus" not in line
+    for text in ("", "Tom " * 10_001):
+        line = error_of("translate", text)
+        assert "attention-book corpus" not in line
+    line = error_of("translate", "\x1b[31mtom\x07" + "x" * 100_000)
+    assert r"unknown words: \x1b" in line
+    assert len(line) < 1100
 
 
 def test_brackets_of_a_sentence_are_printed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (5a7b8af3e357). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (6fdacef37e9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -143,7 +143,8 @@ def check_line(translator: Translator, text: str) -> None:
         translator.encode(text)
     except ValueError as error:
         known = ""
-        if isinstance(translator.source, WordTokenizer):
+        by_words = isinstance(translator.source, WordTokenizer)
+        if by_words and "unknown" in str(error):
             n = len(translator.source) - len(SPECIAL_TOKENS)
             known = f" (this model knows {n}; see: attention-book corpus)"
         raise ValueError(f"{error}{known}") from None
