@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (6fdacef37e9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (c15e667c508c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -113,7 +113,6 @@ def _open_source(
         stdin = sys.stdin.buffer
         yield Source(name, stdin, f"{name}:")  # type: ignore[arg-type]
     else:
-        refuse_folder(file)
         with file.open("rb") as opened:
             yield Source(str(file), opened, f"{file}:")
 
