@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (5577722aa6ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (d99ac46a5c2b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -49,9 +49,10 @@ def translate(
     """Translate English sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
-    compute = get_compute_config(device, precision)
-    lines = texts or read_lines(file)
     refuse_folder(model)
+    model_bytes = model.stat().st_size
+    compute = get_compute_config(device, precision, model_bytes=model_bytes)
+    lines = texts or read_lines(file)
     translator = Translator.load(model, compute)
     for number, line in enumerate(lines, 1):
         check_line(translator, line, number if len(lines) > 1 else 0)
