@@ -3,10 +3,12 @@
 import shutil
 from typing import Any
 
+import pytest
 import torch
 
 from attention_book.corpus import BOS, EOS, pad
 from attention_book.decoding import generate
+from attention_book.runtime import get_compute_config
 from attention_book.training import (
     BatchLoader,
     Example,
@@ -26,6 +28,14 @@ def compile_backend(device: torch.device, on_cpu: bool = True) -> str:
     if device.type == "cpu" and not (on_cpu and shutil.which("g++")):
         return "eager"
     return "inductor"
+
+
+def needs_bf16(device: torch.device) -> None:
+    """Skip a test on a card without bf16."""
+    try:
+        get_compute_config(device, "bf16")
+    except ValueError as error:
+        pytest.skip(str(error))
 
 
 def make_config(**changes: Any) -> TransformerConfig:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (183bbb0c3ea0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (7f701d397a8b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -181,8 +181,9 @@ class StaticDecoder:
     Args:
         model: Is copied, in the precision of compute, to its device.
         compute: The device and precision.
-        compiled: Whether torch.compile fuses the operations of a step first;
-            it takes a while, once or a few times for all sizes.
+        backend: Of torch.compile, such as "inductor", which fuses the
+            operations of a step before it is captured, and takes a while,
+            two or three times for all sizes together; None for as they are.
 
     Attributes:
         buckets: States and steps by size, the one used last at the end.
@@ -193,7 +194,7 @@ class StaticDecoder:
         model: Transformer,
         compute: ComputeConfig,
         *,
-        compiled: bool = False,
+        backend: str | None = None,
     ) -> None:
         if type(model) is not Transformer:
             name = type(model).__name__
@@ -202,9 +203,9 @@ class StaticDecoder:
         remove_dropout(self.model)
         self.compute = compute
         self.decode_step = StaticDecodingState.decode_step
-        if compiled:
+        if backend is not None:
             self.decode_step = torch.compile(
-                self.decode_step, fullgraph=True, dynamic=True
+                self.decode_step, fullgraph=True, dynamic=True, backend=backend
             )
         self.pool: GraphPool | None = None
         if compute.uses_cuda_graphs:

@@ -154,7 +154,6 @@ def no_recompile(number: int) -> Any:
     return torch.compiler.set_stance(stance)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize(
     ("kind", "precision"),
     [*zip(KINDS, ("fp32", "bf16", "fp32", "fp32"), strict=True)],
@@ -181,7 +180,6 @@ def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
             assert_close(a, b, TOLERANCE[precision] / 4)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_compiled_encoder_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], device: torch.device
