@@ -1,12 +1,16 @@
 """attention_book.runtime: what is chosen, what is refused, what is restored."""
 
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from attention_book.cli import app
+from attention_book.fast_decoding import GRAMMAR
 from attention_book.runtime import (
     ON_CPU,
     ComputeConfig,
@@ -16,6 +20,7 @@ from attention_book.runtime import (
     seeded,
     selected_kernel,
 )
+from attention_book.scoring import fused_attention
 from attention_book.training import BatchLoader, Trainer, TrainingConfig
 from tests.factories import make_examples, make_trainer, make_transformer
 
@@ -62,6 +67,45 @@ def test_capability_8_has_bf16_and_tf32(
     pretend_gpu(monkeypatch, (8, 0))
     assert get_compute_config("cuda", precision).precision == precision
     assert get_compute_config("cuda", "bf16", "flash").kernel == "flash"
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_a_small_model_stays_on_the_cpu_unless_asked_for(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "cuda":
+        pretend_gpu(monkeypatch, (9, 0))
+    else:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    compute = get_compute_config(model_bytes=GRAMMAR.stat().st_size)
+    assert compute.device == ON_CPU.device
+    assert compute.precision == "fp32"
+    assert compute.reasons[0] == f"a small model: {kind} is here, if asked for"
+    large = get_compute_config(precision="fp32", model_bytes=2**26)
+    assert large.device == torch.device(kind)
+    asked = get_compute_config(kind, "fp32", model_bytes=1)
+    assert asked.device == torch.device(kind)
+
+
+@pytest.mark.parametrize("command", ["translate", "classify"])
+def test_the_commands_leave_a_gpu_alone_for_the_books_models(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_gpu(monkeypatch, (9, 0))
+    taken: list[ComputeConfig] = []
+
+    def load(path: Path, compute: ComputeConfig) -> None:
+        taken.append(compute)
+        raise ValueError("far enough")
+
+    module = importlib.import_module(f"attention_book.cli.{command}")
+    loader = {"translate": "Translator", "classify": "Classifier"}[command]
+    monkeypatch.setattr(getattr(module, loader), "load", load)
+    for options in [], ["--device", "cuda", "--precision", "fp32"]:
+        with pytest.raises(ValueError, match="far enough"):
+            app([command, "a", *options], standalone_mode=False)
+    assert [c.device.type for c in taken] == ["cpu", "cuda"]
 
 
 @pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
@@ -151,6 +195,52 @@ def test_the_context_leaves_no_trace() -> None:
     after = torch.get_float32_matmul_precision(), matmul_precisions()
     assert after == before
     assert selected_kernel(x, x, x) == "flash"
+
+
+def enabled_kernels() -> set[str]:
+    """Return the kernels that SDPA may select."""
+    cuda = torch.backends.cuda
+    enabled = {
+        "flash": cuda.flash_sdp_enabled(),
+        "efficient": cuda.mem_efficient_sdp_enabled(),
+        "cudnn": cuda.cudnn_sdp_enabled(),
+        "math": cuda.math_sdp_enabled(),
+    }
+    return {name for name, is_enabled in enabled.items() if is_enabled}
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_cudnn_attends_only_if_asked_for(
+    precision: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = {"flash", "efficient", "cudnn", "math"}
+    pretend_gpu(monkeypatch, (9, 0))
+    compute = get_compute_config("cuda", precision)
+    with compute_context(compute):
+        assert enabled_kernels() == everything - {"cudnn"}
+    of_kernel = compute.reasons[2]
+    has_cudnn = precision == "bf16"
+    assert ("flash, efficient, math; cudnn, which" in of_kernel) == has_cudnn
+    assert of_kernel.startswith("PyTorch takes what can do the call, of ")
+    if has_cudnn:
+        asked = get_compute_config("cuda", precision, "cudnn")
+        with compute_context(asked):
+            assert enabled_kernels() == {"cudnn"}
+    with compute_context(ON_CPU):
+        assert enabled_kernels() == everything
+
+
+@pytest.mark.filterwarnings("ignore:Flash attention")
+def test_a_kernel_that_can_not_do_a_call_is_named() -> None:
+    x = torch.randn(1, 2, 5, 4)
+    asked = get_compute_config("cpu", kernel="flash")
+    with (
+        pytest.raises(ValueError, match=r"^kernel: flash can't do this call"),
+        compute_context(asked),
+    ):
+        fused_attention(x, x, x[..., :3])
+    with pytest.raises(RuntimeError, match="mat1"), compute_context(asked):
+        x[0, 0] @ x[0, 0]
 
 
 @contextmanager
