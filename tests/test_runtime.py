@@ -3,14 +3,27 @@
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from PIL import Image
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
+from attention_book.checkpoints import load_checkpoint, save_checkpoint
 from attention_book.cli import app
-from attention_book.fast_decoding import GRAMMAR
+from attention_book.decoding import beam_search
+from attention_book.fast_decoding import (
+    GRAMMAR,
+    IncrementalDecoder,
+    StaticDecoder,
+    fast_beam_search,
+    fast_generate,
+)
+from attention_book.images import Classifier
 from attention_book.runtime import (
     ON_CPU,
     ComputeConfig,
@@ -21,7 +34,12 @@ from attention_book.runtime import (
     selected_kernel,
 )
 from attention_book.scoring import fused_attention
-from attention_book.training import BatchLoader, Trainer, TrainingConfig
+from attention_book.training import (
+    BatchLoader,
+    Trainer,
+    TrainingConfig,
+    validation_loss,
+)
 from tests.factories import make_examples, make_trainer, make_transformer
 
 
@@ -347,3 +365,62 @@ def test_fp16_scales_and_a_step_that_overflows_is_dropped() -> None:
     for _ in range(8):
         trainer.step()
     assert len(trainer.losses) == 9
+
+
+class _WithoutFloat64(TorchFunctionMode):
+    """As on Apple's GPUs: float64 stays on the host.
+
+    Refused are float64 tensors that are put on a device by its name, and
+    such as are made of tensors of another floating-point dtype.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        given = [*tree_leaves(args), *kwargs.values()]
+        placed = any(isinstance(x, torch.device) for x in given)
+        converted = any(
+            isinstance(x, torch.Tensor)
+            and x.is_floating_point()
+            and x.dtype != torch.float64
+            for x in given
+        )
+        made = [x for x in tree_leaves(result) if isinstance(x, torch.Tensor)]
+        if any(x.dtype == torch.float64 for x in made) and (
+            placed or converted
+        ):
+            raise TypeError(f"this device has no float64: {func.__name__}")
+        return result
+
+
+def test_no_float64_goes_to_a_device(tmp_path: Path) -> None:
+    device = torch.device("cpu")
+    with pytest.raises(TypeError, match="no float64"), _WithoutFloat64():
+        torch.zeros(2, dtype=torch.float64).to(device)
+    with pytest.raises(TypeError, match="no float64"), _WithoutFloat64():
+        torch.ones(2).double()
+    file = tmp_path / "checkpoint"
+    with _WithoutFloat64():
+        trainer = make_trainer()
+        trainer.step()
+        validation_loss(trainer, trainer.batches)
+        save_checkpoint(file, trainer)
+        resumed = make_trainer(seed=1)
+        resumed.model.to(device)
+        load_checkpoint(file, resumed)
+        assert resumed.step() == trainer.step()
+        model = trainer.model.eval()
+        source = torch.tensor([[3, 4, 5]])
+        lengths = torch.tensor([3])
+        for generate in (
+            partial(fast_generate, IncrementalDecoder(model)),
+            partial(fast_beam_search, IncrementalDecoder(model)),
+            partial(beam_search, model),
+            StaticDecoder(model, ON_CPU).generate,
+        ):
+            generate(source, lengths, max_length=3)
+        image = Image.new("L", (8, 8), 255)
+        image.paste(0, (3, 1, 5, 7))  # a one
+        Classifier.load().classify(image)
