@@ -1,4 +1,4 @@
-# Made from docs/chapters/38-runtime.md (5af85fcf9482). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/38-runtime.md (71313e1b07c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
@@ -17,6 +17,7 @@ __all__ = [
     "ComputeConfig",
     "Kernel",
     "Precision",
+    "bucket_length",
     "compute_context",
     "get_compute_config",
     "get_device",
@@ -282,6 +283,19 @@ def selected_kernel(
     number = select(query, key, value, mask, 0.0, is_causal)
     names = {int(backend.value): name for name, backend in BACKENDS.items()}
     return names.get(number, "another")
+
+
+def bucket_length(
+    length: int, max_length: int, device: torch.device, multiple: int = 8
+) -> int:
+    """Return the length to pad to: on cuda the next multiple, else the same.
+
+    So a GPU meets few shapes. None is longer than max_length, up to which
+    there are positions.
+    """
+    if device.type != "cuda":
+        return length
+    return max(length, min(-(-length // multiple) * multiple, max_length))
 
 
 def _generators(device: torch.device) -> list[torch.Generator]:

@@ -1,11 +1,12 @@
 """attention_book.runtime: what is chosen, what is refused, what is restored."""
 
 import importlib
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -15,18 +16,22 @@ from torch.utils._pytree import tree_leaves
 
 from attention_book.checkpoints import load_checkpoint, save_checkpoint
 from attention_book.cli import app
+from attention_book.corpus import BOS, EOS, SPECIAL_TOKENS, WordTokenizer
 from attention_book.decoding import beam_search
 from attention_book.fast_decoding import (
     GRAMMAR,
     IncrementalDecoder,
     StaticDecoder,
+    Translator,
     fast_beam_search,
     fast_generate,
+    translator,
 )
 from attention_book.images import Classifier
 from attention_book.runtime import (
     ON_CPU,
     ComputeConfig,
+    bucket_length,
     compute_context,
     get_compute_config,
     inference_copy,
@@ -35,12 +40,22 @@ from attention_book.runtime import (
 )
 from attention_book.scoring import fused_attention
 from attention_book.training import (
+    Batch,
     BatchLoader,
     Trainer,
     TrainingConfig,
+    loading,
+    make_batch,
+    translation_loss,
     validation_loss,
 )
-from tests.factories import make_examples, make_trainer, make_transformer
+from attention_book.transformer import Positions
+from tests.factories import (
+    make_examples,
+    make_trainer,
+    make_transformer,
+    make_varied,
+)
 
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -424,3 +439,76 @@ def test_no_float64_goes_to_a_device(tmp_path: Path) -> None:
         image = Image.new("L", (8, 8), 255)
         image.paste(0, (3, 1, 5, 7))  # a one
         Classifier.load().classify(image)
+
+
+CUDA = torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("length", "max_length", "expected"),
+    [(1, 99, 8), (8, 99, 8), (9, 99, 16), (18, 20, 20), (20, 20, 20)],
+)
+def test_a_gpu_gets_few_lengths(
+    length: int, max_length: int, expected: int
+) -> None:
+    assert bucket_length(length, max_length, CUDA) == expected
+    assert bucket_length(length, max_length, ON_CPU.device) == length
+    longer = bucket_length(length + max_length, max_length, CUDA)
+    assert longer == length + max_length  # for the model to refuse
+
+
+@pytest.mark.parametrize("positions", get_args(Positions))
+def test_padding_to_a_bucket_makes_no_difference(
+    positions: Positions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_transformer(positions=positions, max_length=12)
+    rng = random.Random(0)
+    examples = [
+        ([3] * n, [BOS, *rng.choices(range(4, 11), k=11 - n), EOS])
+        for n in range(1, 12)
+    ]
+    config = TrainingConfig(batch_tokens=30)
+    shapes = set()
+
+    def on_the_cpu(rows: Any, device: object, lengths: Any) -> Batch:
+        return make_batch(rows, ON_CPU.device, lengths)
+
+    monkeypatch.setattr(loading, "make_batch", on_the_cpu)
+    padded = BatchLoader(examples, config, CUDA)
+    plain = BatchLoader(examples, config)
+    for number in range(len(plain)):
+        long = padded[number]
+        shapes.add((long.source.shape[1], long.target.shape[1] - 1))
+        results = []
+        for batch in plain[number], long:
+            model.zero_grad()
+            loss = translation_loss(model, batch, 0.1)
+            loss.backward()
+            gradients = [p.grad for p in model.parameters()]
+            results.append([loss, *(g for g in gradients if g is not None)])
+            assert batch.n_targets == plain[number].n_targets
+        torch.testing.assert_close(*results, rtol=1e-4, atol=1e-6)
+    assert shapes <= {(a, b) for a in (8, 11) for b in (8, 11)}
+
+
+@pytest.mark.parametrize("positions", get_args(Positions))
+def test_translations_do_not_depend_on_the_bucket(
+    positions: Positions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5] * 11]
+    model = make_varied(sources, 2, positions=positions, max_length=12)
+    words = WordTokenizer([*SPECIAL_TOKENS, *"abcdefg"])
+    ours = Translator(model, words, words)
+    expected = [ours.generate(sources, beam_size) for beam_size in (1, 3)]
+    seen: list[int] = []
+
+    def on_cuda(length: int, max_length: int, device: object) -> int:
+        seen.append(bucket_length(length, max_length, CUDA))
+        return seen[-1]
+
+    monkeypatch.setattr(translator, "bucket_length", on_cuda)
+    for beam_size, translations in zip((1, 3), expected, strict=True):
+        for source, translation in zip(sources, translations, strict=True):
+            assert ours.generate([source], beam_size) == [translation]
+        assert ours.generate(sources, beam_size) == translations
+    assert set(seen) == ({8, 12} if positions == "learned" else {8, 16})
