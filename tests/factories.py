@@ -1,6 +1,8 @@
 """Small models, batches and trainers for the tests: one of each, with changes."""
 
 import shutil
+import sysconfig
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +24,15 @@ from attention_book.vit import ViT, ViTConfig
 def compile_backend(device: torch.device, on_cpu: bool = True) -> str:
     """Return "inductor", or "eager", which only traces.
 
-    On a CPU inductor takes a compiler for C++, and its time: use it there
-    for some kinds of model.
+    Inductor takes a compiler, for C++ on a CPU and for C on a GPU, and
+    Python's headers; and on a CPU it takes its time: use it there for some
+    kinds of model.
     """
-    if device.type == "cpu" and not (on_cpu and shutil.which("g++")):
-        return "eager"
-    return "inductor"
+    on_gpu = device.type != "cpu"
+    compilers = ("gcc", "clang", "cc") if on_gpu else ("g++",)
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    has_compiler = headers.exists() and any(map(shutil.which, compilers))
+    return "inductor" if has_compiler and (on_gpu or on_cpu) else "eager"
 
 
 def needs_bf16(device: torch.device) -> None:

@@ -58,6 +58,7 @@ class FakeCuda:
             spec = create_autospec(function, return_value=result)
             monkeypatch.setattr(torch.cuda, name, spec)
         monkeypatch.setattr(ComputeConfig, "uses_cuda_graphs", True)
+        monkeypatch.setattr(Tensor, "is_cpu", False, raising=False)
 
     def capture(
         self, graph: "FakeGraph", pool: object = None, stream: object = None
