@@ -11,11 +11,6 @@ import torch
 
 from attention_book.fast_decoding import IncrementalDecoder
 from attention_book.fast_decoding.captured import StaticDecodingState
-from attention_book.non_autoregressive import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-    masked_loss,
-)
 from attention_book.training import make_batch, translation_loss
 from attention_book.transformer import Transformer
 from attention_book.vit import ViT
@@ -72,17 +67,6 @@ def test_a_step_of_decoding(kind: dict[str, Any]) -> None:
             logits = decoder.decode_step(grown, lengths)
         assert logits.device == META
         assert logits.shape == (3, 11)
-
-
-def test_a_model_that_fills_in_masks() -> None:
-    config = MaskedTransformerConfig(**vars(make_config()))
-    with META:
-        model = MaskedTransformer(config)
-    generator = torch.Generator().manual_seed(0)
-    batch = make_batch(make_examples(7), META)
-    loss = masked_loss(model, batch, 0.1, generator)
-    loss.backward()
-    assert_has_gradients(model)
 
 
 def test_a_vision_transformer() -> None:
