@@ -60,6 +60,7 @@ from tests.factories import (
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 NO_GPU = not torch.cuda.is_available()
+CUDA = torch.device("cuda")
 
 
 def pretend_gpu(
@@ -293,6 +294,28 @@ def restored() -> Iterator[None]:
         assert torch.get_float32_matmul_precision() == "highest"
 
 
+def test_the_validation_loss_is_in_fp32_and_without_cudnn() -> None:
+    trainer = make_trainer(precision="bf16")
+    seen: list[tuple[str, set[str], torch.dtype]] = []
+
+    def look(module: object, inputs: object, output: torch.Tensor) -> None:
+        precision = torch.get_float32_matmul_precision()
+        seen.append((precision, enabled_kernels(), output.dtype))
+
+    projection = trainer.model.encoder.layers[0].self_attention.q_proj
+    handle = projection.register_forward_hook(look)
+    trainer.device = CUDA  # no tensor is sent there
+    with restored():
+        torch.set_float32_matmul_precision("high")
+        validation_loss(trainer, trainer.batches)
+    handle.remove()
+    without_cudnn = {"flash", "efficient", "math"}
+    assert seen
+    assert all(
+        found == ("highest", without_cudnn, torch.float32) for found in seen
+    )
+
+
 @pytest.mark.parametrize("setting", ["cuda", "cpu", "all"])
 def test_the_newer_setting_of_a_user_is_kept(setting: str) -> None:
     backends: Any = torch.backends
@@ -439,9 +462,6 @@ def test_no_float64_goes_to_a_device(tmp_path: Path) -> None:
         image = Image.new("L", (8, 8), 255)
         image.paste(0, (3, 1, 5, 7))  # a one
         Classifier.load().classify(image)
-
-
-CUDA = torch.device("cuda")
 
 
 @pytest.mark.parametrize(
