@@ -1,4 +1,4 @@
-# Made from docs/chapters/38-runtime.md (71313e1b07c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/38-runtime.md (4605a87ef032). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
@@ -128,13 +128,13 @@ def _matmul_precision(precision: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _attention_kernels(compute: ComputeConfig) -> Iterator[None]:
     """Let SDPA take the config's kernel; for auto on cuda, all but cudnn."""
-    names: tuple[str, ...] = (compute.kernel,)
-    if compute.kernel == "auto":
-        names = _WITHOUT_CUDNN
-    choice = sdpa_kernel([BACKENDS[name] for name in names])
-    is_open = compute.kernel == "auto" and compute.device.type != "cuda"
+    is_auto = compute.kernel == "auto"
+    if is_auto and compute.device.type != "cuda":
+        yield
+        return
+    names = _WITHOUT_CUDNN if is_auto else (compute.kernel,)
     try:
-        with contextlib.nullcontext() if is_open else choice:
+        with sdpa_kernel([BACKENDS[name] for name in names]):
             yield
     except RuntimeError as error:
         if not str(error).startswith(_NO_KERNEL):
@@ -285,17 +285,15 @@ def selected_kernel(
     return names.get(number, "another")
 
 
-def bucket_length(
-    length: int, max_length: int, device: torch.device, multiple: int = 8
-) -> int:
-    """Return the length to pad to: on cuda the next multiple, else the same.
+def bucket_length(length: int, max_length: int, device: torch.device) -> int:
+    """Return the length to pad to: on cuda the next multiple of 8.
 
-    So a GPU meets few shapes. None is longer than max_length, up to which
+    So a GPU meets few shapes. None is padded beyond max_length, up to which
     there are positions.
     """
     if device.type != "cuda":
         return length
-    return max(length, min(-(-length // multiple) * multiple, max_length))
+    return max(length, min(-(-length // 8) * 8, max_length))
 
 
 def _generators(device: torch.device) -> list[torch.Generator]:
