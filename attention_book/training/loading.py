@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (f206b6f32582). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (dc7f8688e19c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import random
@@ -13,6 +13,7 @@ from attention_book.corpus.batches import make_batches, pad
 from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.padding import PaddingLayout
+from attention_book.runtime import bucket_length
 from attention_book.training.config import TrainingConfig
 
 
@@ -52,10 +53,18 @@ def encode_pairs(
     ]
 
 
-def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
-    """Pad the examples into one batch."""
-    source, source_lengths = pad([source for source, _ in examples])
-    target, target_lengths = pad([target for _, target in examples])
+def make_batch(
+    examples: Sequence[Example],
+    device: torch.device,
+    lengths: tuple[int | None, int | None] = (None, None),
+) -> Batch:
+    """Pad the examples into one batch, sources and targets to these lengths.
+
+    None stands for the length of the longest.
+    """
+    sources, targets = zip(*examples, strict=True)
+    source, source_lengths = pad(sources, lengths[0])
+    target, target_lengths = pad(targets, lengths[1])
     source_layout = PaddingLayout(source_lengths, source.shape[1])
     target_layout = PaddingLayout(target_lengths - 1, target.shape[1] - 1)
     n_targets = len(target_layout.indices)
@@ -76,6 +85,12 @@ def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
         target_layout,
         n_targets,
     )
+
+
+def _longest(examples: Sequence[Example]) -> tuple[int, int]:
+    """Return the lengths of the longest source and of the longest labels."""
+    sources, targets = zip(*examples, strict=True)
+    return max(map(len, sources)), max(map(len, targets)) - 1
 
 
 class BatchLoader:
@@ -105,6 +120,7 @@ class BatchLoader:
         self.config = config
         self.device = torch.device(device)
         self._lengths = [max(map(len, example)) for example in examples]
+        self._max_lengths = _longest(examples)
         self._epoch = 0
         self.order = self._shuffle(0)
 
@@ -123,7 +139,14 @@ class BatchLoader:
             self._epoch = epoch
             self.order = self._shuffle(epoch)
         rows = [self.examples[row] for row in self.order[i]]
-        return make_batch(rows, self.device)
+        lengths = _longest(rows)
+        source, target = (
+            bucket_length(length, max_length, self.device)
+            for length, max_length in zip(
+                lengths, self._max_lengths, strict=True
+            )
+        )
+        return make_batch(rows, self.device, (source, target + 1))
 
     def fingerprint(self) -> str:
         """Return a digest of the examples, by which a run knows its own."""

@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (1f1bed47f261). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (9285b5055680). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from attention_book.runtime import (
+    ComputeConfig,
     compute_context,
     get_compute_config,
     seeded,
@@ -178,7 +179,9 @@ def validation_loss(trainer: Trainer, batches: BatchSource) -> float:
     total = torch.zeros(2, dtype=torch.float64)  # of losses and targets
     was_training = trainer.model.training
     trainer.model_with_loss.eval()
-    with seeded(trainer.compute, trainer.config.seed):
+    in_fp32 = ComputeConfig(trainer.device)
+    seed = trainer.config.seed
+    with seeded(trainer.compute, seed), compute_context(in_fp32):
         for i in range(strategy.rank, turns, strategy.size):
             batch = batches[i % n]
             n_targets = batch.n_targets if i < n else 0
