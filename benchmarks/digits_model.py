@@ -249,7 +249,7 @@ FONTS = (
 )
 
 
-def test_sets(files: Iterable[str] = FILES) -> dict[str, Digits]:
+def scored_sets(files: Iterable[str] = FILES) -> dict[str, Digits]:
     """Return what the model is scored on: nothing of it was learnt from."""
     _, unseen = digits()
     sets = {"held out, " + x: read_files(unseen, *FILES[x]) for x in files}
@@ -319,7 +319,7 @@ def main() -> None:
     fresh = drawings(200, seed=99)
     is_digit = fresh.labels != NO_DIGIT
     new = Digits(*(x[is_digit] for x in fresh))
-    sets = test_sets()
+    sets = scored_sets()
     real = [sets[name] for name in sets if name.startswith("held out")]
     held_out = Digits(*(torch.cat(x) for x in zip(*real, strict=True)))
     results = {

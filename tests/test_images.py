@@ -309,7 +309,7 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
 def test_the_committed_weights_score_what_is_written_down() -> None:
     written = json.loads(digits_model.RESULTS.read_text())["seeds"]["0"]
     small, _, medium, _ = digits_model.FILES
-    sets = digits_model.test_sets([small, medium])
+    sets = digits_model.scored_sets([small, medium])
     found = digits_model.evaluate(Classifier.load().model, sets)
     assert len(found) == len(written) - 2
     for name, scores in found.items():
