@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (adeeebd400bb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (efc16f227c7a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ __all__ = ["DIGITS", "UNSURE", "Classifier"]
 
 
 DIGITS = Path(__file__).parents[1] / "models" / "digits.safetensors"
-UNSURE = 0.5  # an answer less probable is likelier wrong than right
+UNSURE = 0.5  # an answer less probable than this is in doubt
 
 
 class Classifier:
