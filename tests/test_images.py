@@ -325,6 +325,22 @@ def test_the_committed_weights_score_what_is_written_down() -> None:
     assert found["no digit"]["unsure"] >= 75
 
 
+@pytest.mark.parametrize("what", ["right", "unsure"])
+@pytest.mark.parametrize("kind", ["held out", "drawn", "printed", "no digit"])
+def test_the_chapter_says_what_is_written_down(kind: str, what: str) -> None:
+    if (kind, what) == ("no digit", "right"):
+        return
+    written = json.loads(digits_model.RESULTS.read_text())["seeds"]
+    means = []
+    for scores in written.values():
+        found = [scores[x][what] for x in scores if x.startswith(kind)]
+        means.append(sum(found) / len(found))
+    spread = f"({min(means):.1f}–{max(means):.1f})"
+    row = rf"{sum(means) / len(means):.1f} {spread}"
+    chapter = Path("docs/chapters/37-images.md").read_text("utf-8")
+    assert chapter.count(f"| {row} |") >= 2  # in both languages
+
+
 def a_face() -> Any:
     image = Image.new("L", (120, 160), 255)
     pen = ImageDraw.Draw(image)
