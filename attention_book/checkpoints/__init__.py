@@ -1,10 +1,11 @@
-# Made from docs/chapters/34-checkpoints.md (3e601711c94c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.checkpoints.files import (
+from attention_book.checkpoints.files import read_tensors, write_tensors
+from attention_book.checkpoints.headers import (
     Metadata,
+    TensorFile,
     Tensors,
-    read_tensors,
-    write_tensors,
+    open_tensors,
 )
+from attention_book.checkpoints.locks import lock
 from attention_book.checkpoints.models import (
     SavedModel,
     load_model,
@@ -21,11 +22,14 @@ from attention_book.checkpoints.progress import (
 __all__ = [
     "Metadata",
     "SavedModel",
+    "TensorFile",
     "Tensors",
     "check_fingerprint",
     "fingerprint",
     "load_checkpoint",
     "load_model",
+    "lock",
+    "open_tensors",
     "read_tensors",
     "save_checkpoint",
     "save_model",

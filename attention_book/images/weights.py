@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from attention_book.checkpoints.files import Tensors
+from attention_book.checkpoints.headers import Tensors
 from attention_book.vit.config import ViTConfig
 from attention_book.vit.model import ViT
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from attention_book.checkpoints.headers import Metadata
 from attention_book.checkpoints.progress import (
     fingerprint,
     load_checkpoint,
@@ -52,9 +53,14 @@ def resume(out: Path, trainer: Trainer) -> None:
 
 
 def save(
-    out: Path, trainer: Trainer, tokenizers: Sequence[Tokenizer] = ()
+    out: Path,
+    trainer: Trainer,
+    tokenizers: Sequence[Tokenizer] = (),
+    notes: Metadata | None = None,
 ) -> None:
     """Write a checkpoint; all processes call it, and all wait for it.
+
+    Arguments are those of save_checkpoint.
 
     Raises:
         OSError: It can't be written; an old one is left as it was.
@@ -67,9 +73,9 @@ def save(
             save_shards(out, trainer)
     else:
         if is_sharded:
-            save_full(out, trainer, tokenizers)
+            save_full(out, trainer, tokenizers, notes)
         elif is_first:
-            save_checkpoint(out, trainer, tokenizers)
+            save_checkpoint(out, trainer, tokenizers, notes)
         if is_first:
             shutil.rmtree(_shards_folder(out), ignore_errors=True)
     broadcast_bool(trainer, True)  # waits until the first process has written
