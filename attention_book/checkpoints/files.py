@@ -90,7 +90,10 @@ def write_tensors(
             infinite, or too many.
         OSError: It can't be written; what was there before is still there.
     """
-    data = _encode(tensors, metadata)
+    try:
+        data = _encode(tensors, metadata)
+    except ValueError as error:
+        raise ValueError(f"{path}: not written: {error}") from None
     target = target_of(path)
     part = Path(f"{target}.{secrets.token_hex(4)}.part")  # no other writer's
     try:

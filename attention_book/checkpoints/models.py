@@ -35,7 +35,7 @@ from attention_book.vit.config import ViTConfig
 from attention_book.vit.model import ViT
 
 
-__all__ = ["SavedModel", "load_model", "save_model"]
+__all__ = ["SavedModel", "load_model", "meta_model", "save_model"]
 
 
 MAX_TEXT = 200  # characters of a word, or of the name of a class
@@ -148,7 +148,7 @@ MAX_SIZE = 2**20  # the largest number in a configuration
 _TENSORS_A_LAYER = 12  # at least, in any model of the package
 
 
-def _meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
+def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
     """Build a model on meta, no deeper than a file of so many tensors.
 
     Raises:
@@ -211,7 +211,7 @@ def _check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
         config = parse_json(metadata["config"])
         tokenizers = _load_tokenizers(metadata)
         labels = tuple(parse_json(metadata["labels"]))
-        model = _meta_model(name, config, len(promised))
+        model = meta_model(name, config, len(promised))
         _check_parts(model, tokenizers, labels)
     except KeyError as error:
         raise ValueError(f"has no {error}, so is no model") from None

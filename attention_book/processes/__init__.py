@@ -5,6 +5,7 @@ from attention_book.processes.failures import (
     process_group,
     sigterm_handler,
 )
+from attention_book.processes.locks import lock_for_all
 from attention_book.processes.rendezvous import (
     DIST_BACKENDS,
     RANK_VARS,
@@ -50,6 +51,7 @@ __all__ = [
     "load_full",
     "load_shards",
     "local_shard",
+    "lock_for_all",
     "named_tensors",
     "newest_shards",
     "process_group",
