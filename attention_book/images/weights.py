@@ -135,7 +135,7 @@ def _convert(file: _Checkpoint, parameter_name: str) -> Tensor:
     return tensor
 
 
-_TENSORS_A_LAYER = 12  # at least
+_TENSORS_A_LAYER = 12  # of which one layer may lack some, which are named
 
 
 def _config_of(file: _Checkpoint, n_heads: int | None) -> ViTConfig:
@@ -145,9 +145,9 @@ def _config_of(file: _Checkpoint, n_heads: int | None) -> ViTConfig:
     has_class = file.translate("class_token") in file.tensors
     has_head = file.translate("head.weight") in file.tensors
     n_layers = file.n_layers()
-    if n_layers * _TENSORS_A_LAYER > len(file.tensors):
+    if (n_layers - 1) * _TENSORS_A_LAYER > len(file.tensors):
         raise ValueError(
-            f"wanted {_TENSORS_A_LAYER} tensors a layer or more, got "
+            f"wanted {_TENSORS_A_LAYER} tensors a layer, got "
             f"{len(file.tensors)} for {n_layers} layers"
         )
     up_proj = "encoder.layers.0.feed_forward.up_proj.weight"
