@@ -432,7 +432,7 @@ def test_a_thousand_mutants_are_refused_in_one_line(
         memory.most()
         line = refusal_of(load, path)
         if not line:
-            accepted.append((number, mutate.__name__, file.metadata))
+            accepted.append((number, mutate.__name__, file.metadata, data[:60]))
         assert memory.growth() <= MOST, (number, mutate.__name__, line)
-    for x in accepted: print(str(x)[:600])
+    for x in accepted: print(x[:2], x[2].get("config"), x[2].get("labels"), x[3])
     assert len(accepted) < 30

@@ -35,7 +35,13 @@ from attention_book.vit.config import ViTConfig
 from attention_book.vit.model import ViT
 
 
-__all__ = ["SavedModel", "load_model", "meta_model", "save_model"]
+__all__ = [
+    "SavedModel",
+    "check_promise",
+    "load_model",
+    "meta_model",
+    "save_model",
+]
 
 
 MAX_TEXT = 200  # characters of a word, or of the name of a class
@@ -172,15 +178,23 @@ def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
         return _build(name, config)
 
 
+def _parse_list(text: str) -> list[Any]:
+    """Return what a JSON text lists; ValueError if it lists nothing."""
+    found = parse_json(text)
+    if type(found) is not list:
+        raise ValueError(f"wanted a list, got {one_line(found, 60)}")
+    return found
+
+
 def _load_tokenizers(metadata: Metadata) -> tuple[Tokenizer, ...]:
     """Return the tokenizers of a file; what both sides share is made once."""
     made = []
-    for text in parse_json(metadata["tokenizers"]):
+    for text in _parse_list(metadata["tokenizers"]):
         saved = parse_json(text)
         if "subwords" in saved:
             parse_json(saved["subwords"])
         made.append(tokenizer_from_json(text))
-    return tuple(made[x] for x in parse_json(metadata["tokenizer_of"]))
+    return tuple(made[x] for x in _parse_list(metadata["tokenizer_of"]))
 
 
 class _Promise(NamedTuple):
@@ -192,7 +206,7 @@ class _Promise(NamedTuple):
     labels: tuple[str, ...]
 
 
-def _check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
+def check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
     """Compare configuration, tokenizers, labels and tensors of a file.
 
     Args:
@@ -210,7 +224,7 @@ def _check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
     try:
         config = parse_json(metadata["config"])
         tokenizers = _load_tokenizers(metadata)
-        labels = tuple(parse_json(metadata["labels"]))
+        labels = tuple(_parse_list(metadata["labels"]))
         model = meta_model(name, config, len(promised))
         _check_parts(model, tokenizers, labels)
     except KeyError as error:
@@ -267,7 +281,7 @@ def save_model(
     }
     tensors |= extra[0]
     metadata |= extra[1]
-    _check_promise(tensors, metadata)  # what none could load is not saved
+    check_promise(tensors, metadata)  # what none could load is not saved
     write_tensors(path, tensors, metadata)
 
 
@@ -282,7 +296,7 @@ def load_model(path: str | Path) -> SavedModel:
             parts do not fit each other.
     """
     with open_tensors(path) as file:
-        promise = _check_promise(file.tensors, file.metadata)
+        promise = check_promise(file.tensors, file.metadata)
         tensors = read_signed(file)
         model = _build(promise.name, promise.config)
         _copy_parameters(model, tensors)

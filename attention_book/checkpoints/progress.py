@@ -20,6 +20,7 @@ from attention_book.checkpoints.models import (
     _copy_parameters,
     _model_tensors,
     _progress_tensors,
+    check_promise,
     save_model,
 )
 from attention_book.corpus.tokenizers import Tokenizer
@@ -142,6 +143,7 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
     """
     with open_tensors(path) as file:
         check_fingerprint(trainer, file.metadata)
+        check_promise(file.tensors, file.metadata)
         progress = expected_progress(trainer, file.tensors)
         optimizer, *_ = _progress_tensors(trainer.model, 0)
         wanted = _model_tensors(trainer.model) | progress
