@@ -524,7 +524,7 @@ def test_a_swapped_name_or_shape_or_type_is_found(tmp_path: Path) -> None:
     ]:
         assert old in content
         path.write_bytes(content.replace(old, new))
-        with pytest.raises(ValueError, match="altered|dtype 'I32'"):
+        with pytest.raises(ValueError, match=r"altered|dtype 'I32'"):
             read_tensors(path)
         assert_refused(path)
 

@@ -8,12 +8,12 @@ has a digest that fits, as whoever means harm would give it one.
 import hashlib
 import json
 import math
-import os
 import random
 import socket
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +81,8 @@ class File:
 
     def pack(self) -> bytes:
         if type(self.metadata) is dict and "digest" in self.metadata:
-            try:
-                self.sign()
-            except (KeyError, TypeError, ValueError):
-                pass  # what it is made of has no digest
+            with suppress(KeyError, TypeError, ValueError):
+                self.sign()  # if what it is made of has a digest
         header = self.header
         if not header:
             whole = {"__metadata__": self.metadata} | self.entries
@@ -108,7 +106,15 @@ ODD_DTYPES: list[Any] = [
 ]
 ODD_SHAPES: list[Any] = [
     *([], [0], [-1], [1.5], [True], ["2"], [[2]], [10**18], [2**62, 4], None),
-    *({}, "2", [10**30] * 3, [1] * 100, [1] * 100_000, [2**47] * 8, [0, 2**60]),
+    *(
+        {},
+        "2",
+        [10**30] * 3,
+        [1] * 100,
+        [1] * 100_000,
+        [2**47] * 8,
+        [0, 2**60],
+    ),
 ]
 ODD_OFFSETS: list[Any] = [
     *([], [0], [0, 0], [-8, 0], [8, 0], [0, 10**18], [0.0, 4.0], None, {}),
@@ -149,7 +155,12 @@ def shapes(file: File, rng: random.Random) -> None:
 def offsets(file: File, rng: random.Random) -> None:
     entry = file.pick(rng)
     start, end = entry["data_offsets"]
-    shifted = [[start + 4, end + 4], [start, end + 4], [end, start], [end, end]]
+    shifted = [
+        [start + 4, end + 4],
+        [start, end + 4],
+        [end, start],
+        [end, end],
+    ]
     while True:
         new = rng.choice([*ODD_OFFSETS, *shifted])
         if new != entry["data_offsets"]:
@@ -242,7 +253,16 @@ def configurations(file: File, rng: random.Random) -> None:
         twice = json.dumps(config)[:-1] + f', "{key}": 7}}'
         file.metadata["config"] = twice
     else:
-        wrong = ["3", "null", "[]", '"x"', "", DEEP, "{" * 9, "[" + "0," * 10**6]
+        wrong = [
+            "3",
+            "null",
+            "[]",
+            '"x"',
+            "",
+            DEEP,
+            "{" * 9,
+            "[" + "0," * 10**6,
+        ]
         file.metadata["config"] = rng.choice(wrong)
 
 
@@ -262,7 +282,15 @@ def vocabularies(file: File, rng: random.Random) -> None:
         file.metadata["tokenizers"] = rng.choice(wrong)
         return
     if how == 1:
-        owners = ["[0,9]", "[0]", '["0","1"]', "3", "[0,null]", "[0.5,1]", DEEP]
+        owners = [
+            "[0,9]",
+            "[0]",
+            '["0","1"]',
+            "3",
+            "[0,null]",
+            "[0.5,1]",
+            DEEP,
+        ]
         file.metadata["tokenizer_of"] = rng.choice(owners)
         return
     at = rng.randrange(len(texts))
@@ -272,7 +300,9 @@ def vocabularies(file: File, rng: random.Random) -> None:
     elif how == 3:
         words[-1] = words[0]
     elif how == 4:
-        words = rng.choice([words[:-1], [*words, "new"], words[::-1], "abc", 3])
+        words = rng.choice(
+            [words[:-1], [*words, "new"], words[::-1], "abc", 3]
+        )
     else:
         words = [words]
     texts[at] = json.dumps({"words": words})
@@ -298,7 +328,9 @@ def texts(file: File, rng: random.Random) -> None:
     elif how == 1:
         file.metadata[key] = rng.choice([3, None, [], {}, True])
     elif how == 2:
-        file.metadata["model"] = rng.choice(["", "\x1b[31m", "x" * 10**5, "Sequ"])
+        file.metadata["model"] = rng.choice(
+            ["", "\x1b[31m", "x" * 10**5, "Sequ"]
+        )
     else:
         wrong: list[Any] = [None, 3, [], "x"]
         file.metadata = rng.choice(wrong)
@@ -432,7 +464,8 @@ def test_a_thousand_mutants_are_refused_in_one_line(
         memory.most()
         line = refusal_of(load, path)
         if not line:
-            accepted.append((number, mutate.__name__, file.metadata, data[:60]))
+            accepted.append(
+                (number, mutate.__name__, file.metadata, data[:60])
+            )
         assert memory.growth() <= MOST, (number, mutate.__name__, line)
-    for x in accepted: print(x[:2], x[2].get("config"), x[2].get("labels"), x[3])
-    assert len(accepted) < 30
+    assert len(accepted) < 20, accepted  # such as another dropout rate

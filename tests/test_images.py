@@ -572,7 +572,7 @@ def test_a_file_that_lacks_a_parameter_or_was_altered(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         Classifier.load(path)
     save_file(tensors, path)
-    with pytest.raises(ValueError, match="wanted a Transformer, .* no model"):
+    with pytest.raises(ValueError, match=r"wanted a Transformer, .* no model"):
         Classifier.load(path)
 
 

@@ -1,10 +1,5 @@
+# Made from docs/chapters/34-checkpoints.md (eab6b3793a28). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.checkpoints.files import read_tensors, write_tensors
-from attention_book.checkpoints.headers import (
-    Metadata,
-    TensorFile,
-    Tensors,
-    open_tensors,
-)
 from attention_book.checkpoints.locks import lock
 from attention_book.checkpoints.models import (
     SavedModel,
@@ -16,6 +11,12 @@ from attention_book.checkpoints.progress import (
     fingerprint,
     load_checkpoint,
     save_checkpoint,
+)
+from attention_book.tensor_files import (
+    Metadata,
+    TensorFile,
+    Tensors,
+    open_tensors,
 )
 
 

@@ -1,3 +1,4 @@
+# Made from docs/chapters/34-checkpoints.md (289b25a0c9d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import io
 import json
@@ -10,7 +11,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save
 
-from attention_book.checkpoints.headers import (
+from attention_book.tensor_files import (
     DTYPES,
     Metadata,
     TensorFile,

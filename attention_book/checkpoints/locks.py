@@ -1,3 +1,4 @@
+# Made from docs/chapters/34-checkpoints.md (2dd733cdb30a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import os
 import re
 import socket
@@ -9,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from attention_book.checkpoints.files import target_of
-from attention_book.checkpoints.headers import check_regular, one_line
+from attention_book.tensor_files import check_regular, one_line
 
 
 __all__ = ["lock"]

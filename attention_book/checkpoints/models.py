@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (123edebb55b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (00de90098330). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,7 +10,14 @@ import torch
 from torch import nn
 
 from attention_book.checkpoints.files import read_signed, write_tensors
-from attention_book.checkpoints.headers import (
+from attention_book.corpus.special_tokens import SPECIAL_TOKENS
+from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
+from attention_book.non_autoregressive import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+)
+from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
+from attention_book.tensor_files import (
     FAULTS,
     Metadata,
     Tensors,
@@ -19,13 +26,6 @@ from attention_book.checkpoints.headers import (
     open_tensors,
     parse_json,
 )
-from attention_book.corpus.special_tokens import SPECIAL_TOKENS
-from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
-from attention_book.non_autoregressive import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-)
-from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
 from attention_book.texts.subwords import (
     tokenizer_from_json,
     tokenizer_to_json,
@@ -137,7 +137,7 @@ def _model_tensors(model: nn.Module) -> Tensors:
     return {f"model.{name}": p for name, p in model.named_parameters()}
 
 
-def _progress_tensors(model: nn.Module, n_steps: int) -> tuple[Tensors, ...]:
+def _progress_tensors(model: nn.Module, steps: int) -> tuple[Tensors, ...]:
     """Return, on meta, what checkpoints add: optimiser, losses, scale."""
     like = partial(torch.empty, device="meta")
     optimizer = {}
@@ -145,7 +145,7 @@ def _progress_tensors(model: nn.Module, n_steps: int) -> tuple[Tensors, ...]:
         optimizer[f"optimizer.{name}.step"] = like(())
         for kind in ("exp_avg", "exp_avg_sq"):
             optimizer[f"optimizer.{name}.{kind}"] = parameter
-    losses = {"losses": like(n_steps, dtype=torch.float64)}
+    losses = {"losses": like(steps, dtype=torch.float64)}
     scale = {"scale": like(2, dtype=torch.float64)}
     return optimizer, losses, scale
 
@@ -231,8 +231,8 @@ def check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
         raise ValueError(f"has no {error}, so is no model") from None
     except FAULTS as error:
         raise ValueError(f"is no model of ours: {error}") from None
-    n_steps = promised["losses"].numel() if "losses" in promised else 0
-    progress = _progress_tensors(model, n_steps)
+    steps = promised["losses"].numel() if "losses" in promised else 0
+    progress = _progress_tensors(model, steps)
     check_tensors(promised, _model_tensors(model), *progress)
     return _Promise(name, config, tokenizers, labels)
 

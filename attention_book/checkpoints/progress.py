@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (d4277070f576). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (cefe22d3496b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,14 +7,6 @@ from pathlib import Path
 import torch
 
 from attention_book.checkpoints.files import read_signed
-from attention_book.checkpoints.headers import (
-    Metadata,
-    Tensors,
-    check_tensors,
-    one_line,
-    open_tensors,
-    parse_json,
-)
 from attention_book.checkpoints.models import (
     _config_to_dict,
     _copy_parameters,
@@ -24,6 +16,14 @@ from attention_book.checkpoints.models import (
     save_model,
 )
 from attention_book.corpus.tokenizers import Tokenizer
+from attention_book.tensor_files import (
+    Metadata,
+    Tensors,
+    check_tensors,
+    one_line,
+    open_tensors,
+    parse_json,
+)
 from attention_book.training.loop import Trainer
 
 
@@ -62,7 +62,7 @@ def save_checkpoint(
     path: str | Path,
     trainer: Trainer,
     tokenizers: Sequence[Tokenizer] = (),
-    notes: Metadata | None = None,
+    options: Metadata | None = None,
 ) -> None:
     """Write the model with all that it takes to resume its training.
 
@@ -70,12 +70,12 @@ def save_checkpoint(
         path: The file.
         trainer: Where the training stands.
         tokenizers: Of source and target.
-        notes: More metadata, for whoever resumes it.
+        options: More metadata, for whoever resumes it.
 
     Raises:
         OSError: The file can't be written; an old one is left as it was.
     """
-    metadata = fingerprint(trainer) | (notes or {})
+    metadata = fingerprint(trainer) | (options or {})
     names = [name for name, _ in trainer.model.named_parameters()]
     tensors = {
         f"optimizer.{names[i]}.{kind}": value
@@ -104,16 +104,16 @@ def expected_progress(trainer: Trainer, promised: Tensors) -> Tensors:
     """
     if "losses" not in promised:
         raise ValueError("has no losses, so is no checkpoint")
-    n_steps = promised["losses"].numel()
-    if n_steps > trainer.config.max_steps:
+    steps = promised["losses"].numel()
+    if steps > trainer.config.max_steps:
         raise ValueError(
             f"wanted losses of at most {trainer.config.max_steps} steps, "
-            f"got {n_steps}"
+            f"got {steps}"
         )
-    return trainer.state_dict() | {"losses": torch.empty(n_steps)}
+    return trainer.state_dict() | {"losses": torch.empty(steps)}
 
 
-def check_state(tensors: Tensors, n_steps: int) -> None:
+def check_state(tensors: Tensors, steps: int) -> None:
     """Raise ValueError if no training comes to these numbers in its steps.
 
     They are counted, averages of squares are not negative, and the scale of
@@ -124,7 +124,7 @@ def check_state(tensors: Tensors, n_steps: int) -> None:
         is_step = name.startswith("optimizer.") and name.endswith(".step")
         wrong = (
             (is_square and (x < 0).any())
-            or (is_step and not 0 <= x <= n_steps)
+            or (is_step and not 0 <= x <= steps)
             or (name == "scale" and (x[0] <= 0 or x[1] < 0))
         )
         if wrong:

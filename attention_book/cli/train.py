@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (32b8930522e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (31704e495486). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 import os
 import shlex
@@ -15,12 +15,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Option
 
 from attention_book import processes
-from attention_book.checkpoints.headers import (
-    MAX_TENSORS,
-    one_line,
-    open_tensors,
-    parse_json,
-)
 from attention_book.checkpoints.models import load_model, meta_model
 from attention_book.cli.app import (
     DeviceName,
@@ -38,6 +32,12 @@ from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.losses import chunked_translation_loss
 from attention_book.runtime import get_compute_config
 from attention_book.scale_out import FullyShardedDataParallel
+from attention_book.tensor_files import (
+    MAX_TENSORS,
+    one_line,
+    open_tensors,
+    parse_json,
+)
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import BatchLoader, encode_pairs
 from attention_book.training.loop import Trainer, validation_loss
@@ -108,7 +108,7 @@ def train(
     sharded: Annotated[
         bool, Option("--sharded", help="Under torchrun: shard it (FSDP).")
     ] = False,
-    wait: Annotated[
+    blocking: Annotated[
         bool, Option("--wait", help="Wait for another run that writes OUT.")
     ] = False,
 ) -> None:
@@ -151,7 +151,11 @@ def train(
         echo = typer.echo if strategy.rank == 0 else _silent
         echo(compute)
         with processes.lock_for_all(
-            out, strategy, compute.device, wait=wait, report=print_error
+            out,
+            strategy,
+            compute.device,
+            blocking=blocking,
+            report=print_error,
         ):
             _train(
                 out,
@@ -169,19 +173,19 @@ def train(
 _ADVICE = "; use the options it began with, or a new file"
 
 
-class _Notes(NamedTuple):
+class _Options(NamedTuple):
     """With what a training began, so far as only the command knows it."""
 
     corpus: str
     vocab_size: int
 
 
-def _read_notes(out: Path) -> _Notes:
+def _read_options(out: Path) -> _Options:
     """Return what a checkpoint has noted; it may be another's file."""
     with open_tensors(out) as file:
-        notes = parse_json(file.metadata.get("notes", "{}"))
-        corpus = one_line(notes.get("corpus", "another corpus"))
-        return _Notes(corpus, int(notes.get("vocab_size", 0)))
+        options = parse_json(file.metadata.get("options", "{}"))
+        corpus = one_line(options.get("corpus", "another corpus"))
+        return _Options(corpus, int(options.get("vocab_size", 0)))
 
 
 def _read_tokenizers(out: Path) -> tuple[Tokenizer, Tokenizer]:
@@ -248,7 +252,9 @@ def _train(
     """Make what is needed, resume where a checkpoint is, and train."""
     name, vocab_size = source
     exists = processes.exists_on_all_ranks(out, strategy, device)
-    began = _read_notes(out) if exists else _Notes(name, vocab_size or 8000)
+    began = (
+        _read_options(out) if exists else _Options(name, vocab_size or 8000)
+    )
     if vocab_size and vocab_size != began.vocab_size:
         raise ValueError(
             f"{out}: made with vocab_size = {began.vocab_size or 'unknown'}, "
@@ -291,8 +297,8 @@ def _train(
             text += f" ({one_line(error, 100)})"
         where = "" if str(out) in text else f"{out}: "
         raise ValueError(f"{where}{text}{_ADVICE}") from None
-    notes = {"notes": json.dumps(began._asdict())}
-    save = partial(processes.save, out, trainer, tokenizers, notes)
+    options = {"options": json.dumps(began._asdict())}
+    save = partial(processes.save, out, trainer, tokenizers, options)
     save()  # that it can be written shows now, and not after an hour
     try:
         average = _tokens_per_batch(batches)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (7522b91debcb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (4f13e7c4dfe7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attention_book.checkpoints.headers import (
+from attention_book.tensor_files import (
     Tensors,
     one_line,
     open_tensors,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (4da0ee82a3a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (ac5b7466b5b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.processes.errors import USER_ERRORS, is_peer_failure
 from attention_book.processes.failures import (
     ErrorReporter,

@@ -1,3 +1,4 @@
+# Made from docs/chapters/39-processes.md (3258b063c3e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ def lock_for_all(
     strategy: ParallelStrategy,
     device: torch.device,
     *,
-    wait: bool = False,
+    blocking: bool = False,
     report: Callable[[str], object],
 ) -> Iterator[None]:
     """Have the first process lock a file, while the others wait for it.
@@ -29,11 +30,11 @@ def lock_for_all(
         out: The file that the processes train.
         strategy: How they share the work.
         device: Of this process.
-        wait: Whether to wait for another run that holds it.
+        blocking: Whether to wait for another run that holds it.
         report: Is called once with who that is, before waiting.
 
     Raises:
-        BlockingIOError: Another run holds it, and wait is false.
+        BlockingIOError: Another run holds it, and blocking is false.
         OSError: No file can be made there.
     """
     with ExitStack() as stack:
@@ -45,7 +46,7 @@ def lock_for_all(
                     stack.enter_context(lock(out, timeout))
                     is_locked = True
                 except BlockingIOError as error:
-                    if not wait:
+                    if not blocking:
                         raise BlockingIOError(
                             f"{error}; give --wait to wait for it, or "
                             "another file"

@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (b340efb0091e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (8c5c0c76b213). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import hashlib
 import json
@@ -17,16 +17,6 @@ from attention_book.checkpoints.files import (
     target_of,
     write_tensors,
 )
-from attention_book.checkpoints.headers import (
-    FAULTS,
-    Metadata,
-    Tensors,
-    check_regular,
-    check_tensors,
-    one_line,
-    open_tensors,
-    parse_json,
-)
 from attention_book.checkpoints.progress import (
     check_fingerprint,
     check_state,
@@ -37,6 +27,16 @@ from attention_book.checkpoints.progress import (
 )
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.processes.errors import is_peer_failure
+from attention_book.tensor_files import (
+    FAULTS,
+    Metadata,
+    Tensors,
+    check_regular,
+    check_tensors,
+    one_line,
+    open_tensors,
+    parse_json,
+)
 from attention_book.training.loop import Trainer
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 
@@ -213,9 +213,9 @@ def load_shards(folder: Path, trainer: Trainer) -> None:
     strategy = trainer.strategy
     progress, digests = _read_progress(folder, trainer)
     tensors = named_tensors(trainer)
-    n_steps = len(progress["losses"])
+    steps = len(progress["losses"])
     for name in sorted(digests)[strategy.rank :: strategy.size]:
-        _check_shard(folder / name, digests[name], tensors, n_steps)
+        _check_shard(folder / name, digests[name], tensors, steps)
     reader = HuggingFaceStorageReader(str(folder))
     is_alone = strategy is SINGLE_PROCESS
     try:
@@ -239,7 +239,7 @@ def save_full(
     out: Path,
     trainer: Trainer,
     tokenizers: Sequence[Tokenizer] = (),
-    notes: Metadata | None = None,
+    options: Metadata | None = None,
 ) -> None:
     """Gather all shards; the first process writes them as one checkpoint."""
     strategy = trainer.strategy
@@ -250,7 +250,7 @@ def save_full(
         if full:
             targets[name].copy_(tensor)
     if full:
-        save_checkpoint(out, full, tokenizers, notes)
+        save_checkpoint(out, full, tokenizers, options)
 
 
 def local_shard(tensor: Tensor, like: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (9589932bd320). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (baf6c81a0a3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any
