@@ -8,10 +8,13 @@ has a digest that fits, as whoever means harm would give it one.
 import hashlib
 import json
 import math
+import os
 import random
+import re
 import socket
 import struct
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -32,10 +35,12 @@ from attention_book.checkpoints import (
     save_model,
     write_tensors,
 )
-from attention_book.cli import app
+from attention_book.cli import app, train
+from attention_book.cli.corpora import Corpus
 from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
 from attention_book.images import load_vit
-from attention_book.processes import USER_ERRORS
+from attention_book.processes import USER_ERRORS, lock_for_all
+from attention_book.training import SINGLE_PROCESS
 from attention_book.vit import ViT, ViTConfig
 from tests.factories import make_transformer
 from tests.test_images import a_model, timm_state
@@ -469,3 +474,246 @@ def test_a_thousand_mutants_are_refused_in_one_line(
             )
         assert memory.growth() <= MOST, (number, mutate.__name__, line)
     assert len(accepted) < 20, accepted  # such as another dropout rate
+
+
+def special(folder: Path, kind: str) -> Path:
+    """Something that is no file."""
+    path = folder / kind
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    elif kind == "device":
+        return Path("/dev/zero")
+    elif kind == "full":
+        return Path("/dev/full")
+    else:
+        path.symlink_to(path)
+    return path
+
+
+LOADERS: list[Callable[[Path], object]] = [
+    load_model,
+    read_tensors,
+    load_vit,
+    lambda path: load_checkpoint(path, make_trainer()),
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="has not all of them")
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("folder", "wanted a file, got a folder$"),
+        ("pipe", "wanted a file, got a pipe$"),
+        ("socket", "wanted a file, got a socket$"),
+        ("device", "wanted a file, got a device$"),
+        ("full", "wanted a file, got a device$"),
+        ("loop", "Too many levels of symbolic links"),
+    ],
+)
+def test_what_is_no_file_is_neither_read_nor_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    path = special(Path(), kind)
+    for load in LOADERS:
+        with pytest.raises(OSError, match=message):
+            load(path)
+    before = [*Path().iterdir()]
+    with pytest.raises(OSError, match=message):
+        write_tensors(path, {"x": torch.zeros(2)}, {})
+    with pytest.raises(OSError, match=message), lock(path):
+        raise AssertionError("it was locked")
+    link = Path("link")
+    link.symlink_to(path)
+    with pytest.raises(OSError, match=message):
+        write_tensors(link, {"x": torch.zeros(2)}, {})
+    link.unlink()
+    assert [*Path().iterdir()] == before
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    target = tmp_path / "far/target"
+    link = tmp_path / "link"
+    link.symlink_to(Path("far/target"))
+    for n in 2, 3:  # first it is made, then replaced
+        with lock(link):
+            write_tensors(link, {"x": torch.zeros(n)}, {})
+            assert (tmp_path / "far/target.lock").exists()
+        assert link.is_symlink()
+        assert len(read_tensors(target)[0]["x"]) == n
+    assert [*(tmp_path / "far").iterdir()] == [target]
+
+
+def test_a_file_keeps_its_permissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    write_tensors(path, {"x": torch.zeros(1)}, {})
+    path.chmod(0o640)
+    write_tensors(path, {"x": torch.zeros(2)}, {})
+    assert path.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # even for root
+    with pytest.raises(PermissionError, match=f"^{path}: .* it is read-only$"):
+        write_tensors(path, {"x": torch.zeros(3)}, {})
+    assert len(read_tensors(path)[0]["x"]) == 2
+
+
+def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    for tensor, message in (
+        (torch.zeros(2, dtype=torch.int64), "x must be one of .*int64"),
+        (
+            torch.zeros(2, dtype=torch.complex64),
+            "x must be one of .*complex64",
+        ),
+        (torch.tensor([1, math.inf]), "wanted finite numbers in 'x'"),
+        (torch.tensor([1, math.nan]), "wanted finite numbers in 'x'"),
+    ):
+        with pytest.raises(
+            ValueError, match=f"^{path}: not written: {message}"
+        ):
+            write_tensors(path, {"x": tensor}, {})
+    model = make_transformer(target_vocab_size=13, max_length=2**20 + 1)
+    with pytest.raises(ValueError, match="'max_length' must be at most 10485"):
+        save_model(path, model)
+    words = [*SPECIAL_TOKENS, *"abcdefghi", "\x1b[31m"]
+    evil = WordTokenizer(words)
+    with pytest.raises(ValueError, match="words must be printable"):
+        save_model(path, make_transformer(), tokenizers=(evil, TARGETS))
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    tensors = {"a": torch.ones(3), "b": torch.ones(2, 2).half()}
+    write_tensors(path, tensors, {"n": "text"})
+    content = path.read_bytes()
+    for end in range(len(content)):
+        path.write_bytes(content[:end])
+        message = f"^{path}: wanted a whole safetensors file"
+        with pytest.raises(ValueError, match=message):
+            read_tensors(path)
+
+
+def test_the_holder_of_a_lock_is_named_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "model"
+    stale = tmp_path / "model.0123abcd.part"
+    others = [
+        tmp_path / name
+        for name in ("model.x.part", "other.0123abcd.part", "model.part")
+    ]
+    for file in (stale, *others, tmp_path / "model.lock"):  # of killed runs
+        file.write_text("left")
+    with lock(path):
+        assert not stale.exists()
+        wanted = (
+            rf"^{path}: is being written by process {os.getpid()} on "
+            rf"{socket.gethostname()}, since 20\d\d-"
+        )
+        with pytest.raises(BlockingIOError, match=wanted), lock(path):
+            raise AssertionError("it was locked twice")
+        (tmp_path / "model.lock").write_bytes(b"\x1b[31m\xff" * 999)
+        with pytest.raises(BlockingIOError) as caught, lock(path):
+            raise AssertionError("it was locked twice")
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) < 400
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+    with lock(path):  # again
+        pass
+    with (
+        pytest.raises(FileNotFoundError, match="there is no folder"),
+        lock(tmp_path / "none/model"),
+    ):
+        raise AssertionError("it was locked")
+    assert not (tmp_path / "none").exists()
+
+
+def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    said: list[str] = []
+    locked = threading.Event()
+    done = threading.Event()
+
+    def hold() -> None:
+        with lock(path):
+            locked.set()
+            done.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    locked.wait(60)
+    alone = {"strategy": SINGLE_PROCESS, "device": torch.device("cpu")}
+    with (
+        pytest.raises(BlockingIOError, match="; give --wait to wait for it"),
+        lock_for_all(path, **alone, report=said.append),
+    ):
+        raise AssertionError("it was locked")
+    assert said == []
+
+    def report(text: str) -> None:
+        said.append(text)
+        done.set()
+
+    with lock_for_all(path, **alone, blocking=True, report=report):
+        assert (tmp_path / "model.lock").exists()
+    holder.join()
+    (line,) = said
+    assert line.startswith(f"{path}: is being written by process ")
+    assert line.endswith("; waiting for it")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("mark", ["[],", "{},", '"",', "1.5,", "1000,", "[["])
+def test_a_header_of_16_megabytes_takes_little_memory(
+    tmp_path: Path, mark: str
+) -> None:
+    path = tmp_path / "x"
+    n = 2**24 // len(mark) - 9
+    header = b'{"a":[' + mark.encode() * n + b"0]}"
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    memory = Memory()
+    with pytest.raises(ValueError, match="got more than 524288 values"):
+        read_tensors(path)
+    assert memory.growth() <= 2 * MOST
+    path.write_bytes(struct.pack("<Q", 2**24 + 1) + bytes(2**24 + 1))
+    with pytest.raises(ValueError, match="a header of at most 16777216 bytes"):
+        read_tensors(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--d-model", 100_000_000], "'d_model' must be at most 1048576"),
+        (["--d-model", 2**18], "parameters, whose training takes .* GiB, but"),
+        (["--n-layers", 10**9], "n_layers must be at most 100, got 100000000"),
+        (["--seed", 10**20], "seed must be from 0 to 4294967295, got 1000000"),
+        (["--vocab-size", 290], "--vocab-size is for real corpora"),
+    ],
+)
+def test_a_training_that_can_not_be_is_refused_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[object],
+    message: str,
+) -> None:
+    small = Corpus([("a b", "c")] * 30, {"unseen": [("a", "c")]})
+    monkeypatch.setattr(train, "load_corpus", lambda name: small)
+    command = ["train", str(tmp_path / "out"), *map(str, options)]
+    memory = Memory()
+    found = CliRunner().invoke(app, command)
+    assert isinstance(found.exception, ValueError)
+    assert re.search(message, str(found.exception)), found.exception
+    assert memory.growth() <= MOST
+    assert [*tmp_path.iterdir()] == []
