@@ -201,7 +201,7 @@ def headers(file: File, rng: random.Random) -> None:
     header = data[8 : 8 + n]
     how = rng.randrange(10)
     if how == 0:
-        file.header = rng.choice([b"", b"{}", b"[]", b"3", b"null", b'"x"'])
+        file.header = rng.choice([b" ", b"{}", b"[]", b"3", b"null", b'"x"'])
     elif how == 1:
         deep = rng.choice(["[", '{"a":', '{"__metadata__":', "[[],"])
         file.header = (deep * 100_000).encode()
@@ -326,7 +326,7 @@ def labels(file: File, rng: random.Random) -> None:
 
 
 def texts(file: File, rng: random.Random) -> None:
-    key = rng.choice(["model", "config", "tokenizers", "labels", "digest"])
+    key = rng.choice(["model", "config", "tokenizers", "labels"])
     how = rng.randrange(4)
     if how == 0:
         del file.metadata[key]
@@ -452,7 +452,6 @@ def test_a_thousand_mutants_are_refused_in_one_line(
 ) -> None:
     rng = random.Random(0)
     path = tmp_path / "mutant"
-    accepted = []
     for data, load in originals:
         path.write_bytes(data)
         refusal_of(load, path)  # imports what is imported late
@@ -468,12 +467,8 @@ def test_a_thousand_mutants_are_refused_in_one_line(
         path.write_bytes(cut if mutate is lengths else file.pack())
         memory.most()
         line = refusal_of(load, path)
-        if not line:
-            accepted.append(
-                (number, mutate.__name__, file.metadata, data[:60])
-            )
+        assert line, (number, mutate.__name__, file.metadata)
         assert memory.growth() <= MOST, (number, mutate.__name__, line)
-    assert len(accepted) < 20, accepted  # such as another dropout rate
 
 
 def special(folder: Path, kind: str) -> Path:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (8c5c0c76b213). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (7b36cfdbdb42). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import hashlib
 import json
@@ -176,9 +176,10 @@ def _read_progress(
         check_tensors(file.tensors, wanted)
         digests = parse_json(file.metadata["digests"])
         found = {p.name for p in folder.iterdir()} - {_PROGRESS}
-        if found != set(digests):
+        for name in sorted(found ^ set(digests)):
+            got = "another" if name in found else "none"
             raise ValueError(
-                f"wanted {len(digests)} shards beside it, got {len(found)}"
+                f"wanted shard {one_line(name, 100)!r}, got {got}"
             )
         tensors = read_signed(file)
         check_state(tensors, len(tensors["losses"]))
