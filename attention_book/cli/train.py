@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (31704e495486). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e0830ff1a459). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 import os
 import shlex
@@ -16,18 +16,13 @@ from typer import Argument, Option
 
 from attention_book import processes
 from attention_book.checkpoints.models import load_model, meta_model
-from attention_book.cli.app import (
-    DeviceName,
-    PrecisionName,
-    app,
-    make_console,
-    print_error,
-)
+from attention_book.cli.app import app, make_console, print_error
 from attention_book.cli.corpora import (
     CORPUS_HELP,
     load_corpus,
     train_tokenizers,
 )
+from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.losses import chunked_translation_loss
 from attention_book.runtime import get_compute_config
