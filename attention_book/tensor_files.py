@@ -1,4 +1,4 @@
-# Made from docs/chapters/55-tensor-files.md (36a2a8a96d4b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/55-tensor-files.md (36c26000f021). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 import math
 import os
@@ -236,7 +236,9 @@ class TensorFile:
 
 
 def check_finite(name: str, tensor: Tensor) -> None:
-    """Raise ValueError if there is infinity or NaN in a tensor."""
+    """Raise ValueError if there is infinity or NaN in a tensor, in fp32."""
+    if tensor.dtype == torch.float64:  # of which fp32 may make infinity
+        tensor = tensor.float()
     if tensor.numel() and not all(
         math.isfinite(x) for x in map(Tensor.item, tensor.aminmax())
     ):

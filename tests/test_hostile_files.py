@@ -573,6 +573,8 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
         ),
         (torch.tensor([1, math.inf]), "wanted finite numbers in 'x'"),
         (torch.tensor([1, math.nan]), "wanted finite numbers in 'x'"),
+        (torch.tensor([1e300]).double() * 1e300, "wanted finite numbers"),
+        (torch.tensor([1e300], dtype=torch.float64), "wanted finite numbers"),
     ):
         with pytest.raises(
             ValueError, match=f"^{path}: not written: {message}"
