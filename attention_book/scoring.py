@@ -1,4 +1,4 @@
-# Made from docs/chapters/42-fused-attention.md (2f9d7f3ff5a5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (8676775bffb0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -259,6 +259,7 @@ def fused_attention(
     """Scaled dot-product attention without the matrix of scores.
 
     PyTorch fuses it with up to two batch axes; on the CPU where d_v = d_k.
+    On CUDA call it within compute_context, which keeps cuDNN's kernel out.
 
     Args:
         query: Queries Q.

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (17f31dfe9e7c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (97e84083a24a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
@@ -7,7 +7,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
-__all__ = ["PrepackedLinear", "can_prepack", "prepack_linears"]
+__all__ = [
+    "PrepackedLinear",
+    "can_prepack",
+    "prepack_linears",
+    "remove_dropout",
+]
 
 
 def can_prepack(weight: Tensor) -> bool:
@@ -54,11 +59,18 @@ class PrepackedLinear(nn.Module):
 
 
 def prepack_linears(module: nn.Module) -> None:
-    """Replace each nn.Linear by a PrepackedLinear, and take out dropout."""
+    """Replace each nn.Linear by a PrepackedLinear."""
     for name, child in module.named_children():
         if isinstance(child, nn.Linear):
             setattr(module, name, PrepackedLinear(child.weight, child.bias))
-        elif isinstance(child, nn.Dropout):
-            setattr(module, name, nn.Identity())
         else:
             prepack_linears(child)
+
+
+def remove_dropout(module: nn.Module) -> None:
+    """Replace each nn.Dropout, which in inference does nothing."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.Dropout):
+            setattr(module, name, nn.Identity())
+        else:
+            remove_dropout(child)
