@@ -310,9 +310,7 @@ def test_an_endless_loop_is_stopped(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of processes that fork")
-def test_what_a_file_has_started_ends_with_it(
-    ex: Path, check: Callable[..., Any]
-) -> None:
+def test_what_a_file_has_started_ends_with_it(ex: Path) -> None:
     write(
         ex,
         "    import os, pathlib, time\n"
@@ -331,9 +329,7 @@ def test_what_a_file_has_started_ends_with_it(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of signals")
-def test_ctrl_c_ends_a_check_and_leaves_nothing(
-    ex: Path, check: Callable[..., Any]
-) -> None:
+def test_ctrl_c_ends_a_check_and_leaves_nothing(ex: Path) -> None:
     write(
         ex,
         "    import os, signal, time\n"
