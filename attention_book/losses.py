@@ -1,4 +1,4 @@
-# Made from docs/chapters/35-losses.md (baa93b2292f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/35-losses.md (5524a91e2f3a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_book.checks import check_loss_inputs
 from attention_book.training.loading import Batch
 from attention_book.training.objective import translation_loss
 from attention_book.transformer import Transformer
@@ -114,11 +115,13 @@ def chunked_cross_entropy(
         label_smoothing: Probability that is spread evenly over all tokens.
 
     Raises:
+        ValueError: Shapes or dtypes that do not fit, an id that is none.
         RuntimeError: In the backward pass, if the gradients are
             differentiated in their turn.
 
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
+    check_loss_inputs(x, weight, targets, label_smoothing)
     device_type = x.device.type
     dtype = x.dtype
     if torch.is_autocast_enabled(device_type):

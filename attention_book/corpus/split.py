@@ -1,9 +1,10 @@
-# Made from docs/chapters/11-corpus.md (d1ee4ed64730). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (8bcc3d87a57e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter
 from typing import NamedTuple
 
+from attention_book.checks import check_size
 from attention_book.corpus.grammar import sentence
 
 
@@ -29,6 +30,8 @@ def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
 
     Both tests have n_test sentences, equally many of each English length.
     """
+    check_size("n_train", n_train, min_size=0)
+    check_size("n_test", n_test, min_size=0)
     rng = random.Random(seed)
     split = Split([], [], [])
     seen = set[str]()

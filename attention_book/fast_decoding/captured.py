@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (72576febdb32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (21eaa72d02e3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attention_book.caches import StaticKeyValueCache
-from attention_book.checks import check_lengths, check_size
+from attention_book.checks import check_size, check_source
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
 from attention_book.runtime import (
     ComputeConfig,
@@ -206,9 +206,9 @@ class StaticDecoder:
         max_length: int,
     ) -> list[list[int]]:
         """Generate a translation of each source, up to <eos> or max_length."""
-        rows, source_length = source.shape
         check_size("max_length", max_length)
-        check_lengths("lengths", lengths, source_length)
+        check_source(source, lengths, self.model.config.source_vocab_size)
+        rows, source_length = source.shape
         with compute_context(self.compute):
             state, step = self.bucket(rows, source_length, max_length)
             state.prefill(source, lengths)
