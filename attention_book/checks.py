@@ -1,4 +1,4 @@
-# Made from docs/chapters/30-checks.md (fae4a5855003). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (fcec155e9219). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -103,8 +103,9 @@ def check_layer_input(name: str, x: Tensor, weight: Tensor) -> None:
             f"{name} must be on {weight.device} as the weights are, "
             f"got {x.device}"
         )
-    autocast = torch.is_autocast_enabled(x.device.type)
-    if x.dtype != weight.dtype and not (autocast and x.is_floating_point()):
+    if x.dtype != weight.dtype and not (
+        x.is_floating_point() and torch.is_autocast_enabled(x.device.type)
+    ):
         raise ValueError(
             f"{name} must be {weight.dtype} as the weights are, got {x.dtype}"
         )
@@ -261,9 +262,14 @@ def check_loss_inputs(
     The range of targets is checked where they are readable.
     """
     check_tensor("weight", weight)
+    if weight.ndim != 2:
+        raise ValueError(
+            f"weight must be (vocab, d_model), got {tuple(weight.shape)}"
+        )
     check_layer_input("x", x, weight)
     check_tensor("targets", targets)
-    if targets.dtype != torch.int64 or x.shape[:-1] != targets.shape:
+    fits = x.ndim == 2 and targets.shape == x.shape[:1]
+    if targets.dtype != torch.int64 or not fits:
         raise ValueError(
             "targets must be int64, one for each row of x = "
             f"{tuple(x.shape)}, got {targets.dtype} of shape "

@@ -312,7 +312,9 @@ def test_what_is_decoded_leaves_the_model_and_its_input_alone() -> None:
 def test_errors_name_what_was_wanted() -> None:
     model = make_model()
     source, lengths = make_sources()
-    with pytest.raises(ValueError, match="iterations must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="iterations must be at least 1, got 0"
+    ):
         mask_predict(model, source, lengths, iterations=0)
     for n in (0, MAX_TARGET_LENGTH + 1):
         wanted = f"n_lengths must be from 1 to {MAX_TARGET_LENGTH}, got {n}"

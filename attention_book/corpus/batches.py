@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (6c731be248e9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (4a7f53ffc760). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 
@@ -16,8 +16,6 @@ def pad(
     sequences: Sequence[Sequence[int]],
 ) -> tuple[Int[Tensor, "batch length"], Int[Tensor, " batch"]]:
     """Pad sequences of token ids at the end; return their lengths as well."""
-    if not len(sequences):
-        raise ValueError("sequences must hold one or more, got none")
     lengths = torch.tensor([len(sequence) for sequence in sequences])
     token_ids = torch.full((len(sequences), int(lengths.max())), PAD)
     for row, sequence in zip(token_ids, sequences, strict=True):

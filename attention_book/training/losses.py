@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (3ffcbdef945e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (06978c9d8d6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -23,13 +23,8 @@ def cross_entropy(
         targets: The right token ids.
         label_smoothing: Probability that is spread evenly over all tokens.
 
-    Raises:
-        ValueError: Shapes or dtypes that do not fit, an id that is none.
-
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
     check_loss_inputs(x, weight, targets, label_smoothing)
-    logits = F.linear(x, weight)
-    return F.cross_entropy(
-        logits.float(), targets, label_smoothing=label_smoothing
-    )
+    logits = F.linear(x, weight).float()
+    return F.cross_entropy(logits, targets, label_smoothing=label_smoothing)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/45-training-images.md (5ccc4921eb37). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (b25504b05ef9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -41,8 +41,9 @@ def rollout(
     Source: Abnar and Zuidema (2020), §3, eq. 1.
     """
     check_tensor("weights", weights)
+    floating = weights.is_floating_point()
     square = weights.shape[-1:] == weights.shape[-2:-1]
-    if weights.ndim != 5 or not len(weights) or not square:
+    if weights.ndim != 5 or not (len(weights) and floating and square):
         raise ValueError(
             "weights must be (layers >= 1, batch, heads, tokens, tokens), "
             f"got shape {tuple(weights.shape)}"
