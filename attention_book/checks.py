@@ -1,4 +1,4 @@
-# Made from docs/chapters/30-checks.md (fcec155e9219). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (6ca6961e654b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -285,10 +285,10 @@ def check_source(
     """Raise ValueError unless these are padded sources and their lengths."""
     check_token_ids("source", source, vocab_size)
     check_lengths("lengths", lengths, source.shape[1], min_length)
-    if len(lengths) != len(source):
+    if lengths.shape[0] != source.shape[0]:  # len would fix it in an export
         raise ValueError(
-            f"lengths must be one for each of {len(source)} sources, "
-            f"got {len(lengths)}"
+            f"lengths must be one for each of {source.shape[0]} sources, "
+            f"got {lengths.shape[0]}"
         )
 
 
