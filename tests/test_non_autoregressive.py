@@ -351,3 +351,8 @@ def test_it_translates_under_autocast() -> None:
     with torch.autocast("cpu"):
         found = mask_predict(model, source, torch.tensor([3, 2]))
     assert len(found) == 2
+
+
+def test_a_new_model_expects_a_token_for_a_token() -> None:
+    model = MaskedTransformer(make_masked_config())
+    assert model.fertility.bias.item() == 1
