@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (395eca4d2b9d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c7692cd6bd46). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,6 +13,7 @@ from attention_book.encoder import PostNorm, PreNorm
 from attention_book.fast_decoding.prepacked import (
     PrepackedLinear,
     prepack_linears,
+    remove_dropout,
 )
 from attention_book.fast_decoding.state import DecodingState
 from attention_book.multi_head import MultiHeadAttention
@@ -169,6 +170,7 @@ class IncrementalDecoder:
             self.model.target_embedding.tokens.weight
         )
         prepack_linears(self.model)
+        remove_dropout(self.model)
         self.layers = [
             CachedDecoderLayer(layer) for layer in self.model.decoder.layers
         ]
@@ -188,7 +190,7 @@ class IncrementalDecoder:
         memory, mask = self.model.encode(source.to(device), lengths.to(device))
         layers = self.model.decoder.project_memory(memory)
         cross_kv = torch.stack([x for kv in layers for x in kv])
-        cross_kv = cross_kv.unflatten(0, (-1, 2))
+        cross_kv = cross_kv.view(len(layers), 2, *cross_kv.shape[1:])
         encodings = memory.new_zeros(1, max_length, memory.shape[-1])
         positions = self.model.target_embedding.positions
         if positions is not None:

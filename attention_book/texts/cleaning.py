@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (1085bbc5a7be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (582efb6846ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 import unicodedata
@@ -77,7 +77,12 @@ def split_pairs(
     """
     if n_test < 0:
         raise ValueError(f"n_test must be 0 or more, got {n_test}")
-    shuffled = random.Random(seed).sample(list(pairs), len(pairs))
+    n = len(pairs)
+    if n_test >= n:
+        raise ValueError(
+            f"wanted more than the {n_test} pairs for testing, got {n}"
+        )
+    shuffled = random.Random(seed).sample(list(pairs), n)
     test = shuffled[:n_test]
     sources = {dedup_key(source) for source, _ in test}
     targets = {dedup_key(target) for _, target in test}
@@ -89,7 +94,8 @@ def split_pairs(
     ]
     if not train:
         raise ValueError(
-            f"wanted more than the {n_test} pairs for testing, and some "
-            f"unlike them, got {len(pairs)}"
+            f"wanted pairs to train on that differ from the {n_test} for "
+            "testing in more than case, digits and punctuation, got none "
+            f"among {n}"
         )
     return train, test

@@ -1,4 +1,4 @@
-# Made from docs/chapters/45-training-images.md (d8a164cb52ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (9585712db55e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import math
 import random
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from attention_book.checks import check_number, check_size, check_tensor
 from attention_book.training.config import TrainingConfig
+from attention_book.training.loading import to_device
 from attention_book.training.loop import Trainer
 from attention_book.vit.digits import Digits
 from attention_book.vit.patches import Images
@@ -46,7 +47,8 @@ def random_affine(
         )
     check_number("amount", amount)
     noise = torch.randn(len(images), 2, 3, generator=generator)
-    maps = (torch.eye(2, 3) + amount * noise).to(images)
+    maps = (torch.eye(2, 3) + amount * noise).to(images.dtype)
+    (maps,) = to_device([maps], images.device)
     grid = F.affine_grid(maps, list(images.shape), align_corners=False)
     return F.grid_sample(images, grid, align_corners=False)
 
@@ -104,7 +106,7 @@ class ImageBatches:
         """Return which images are in each batch of an epoch."""
         n = len(self.data.images)
         order = torch.randperm(n, generator=self._generator(f"epoch {epoch}"))
-        order = order.to(self.data.images.device)
+        (order,) = to_device([order], self.data.images.device)
         return torch.split(order, self.batch_size)
 
     def __getitem__(self, number: int) -> ImageBatch:
