@@ -1,13 +1,17 @@
-# Made from docs/chapters/33-texts.md (baf6c81a0a3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (f3987c1d2f4e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any
 
+from attention_book.checks import check_text, check_texts, check_whole
 from attention_book.corpus.special_tokens import EOS, SPECIAL_TOKENS
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
 
 
 __all__ = ["BPETokenizer", "tokenizer_from_json", "tokenizer_to_json"]
+
+
+_MAX_VOCAB_SIZE = 10_000_000  # the library allocates them at once
 
 
 def _import_tokenizers() -> Any:
@@ -55,12 +59,15 @@ class BPETokenizer:
                 included; a small corpus gives fewer.
 
         Raises:
-            ValueError: vocab_size is below 259.
+            ValueError: vocab_size is below 259, or millions.
             ImportError: The library tokenizers is not installed.
         """
-        if vocab_size < 259:
+        check_texts("sentences", sentences)
+        check_whole("vocab_size", vocab_size)
+        if not 259 <= vocab_size <= _MAX_VOCAB_SIZE:
             raise ValueError(
-                f"vocab_size must be 259 or more, got {vocab_size}"
+                f"vocab_size must be from 259 to {_MAX_VOCAB_SIZE}, "
+                f"got {vocab_size}"
             )
         tokenizers = _import_tokenizers()
         tokenizer = _on_bytes(tokenizers.models.BPE())
@@ -79,6 +86,7 @@ class BPETokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; no text is unknown."""
+        check_text("text", text)
         return list(self.tokenizer.encode(text).ids)
 
     def decode(self, token_ids: Iterable[int]) -> str:
