@@ -1,5 +1,6 @@
-# Made from docs/chapters/42-fused-attention.md (8676775bffb0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (fa05cb58de53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -8,10 +9,13 @@ from torch import Tensor, nn
 
 from attention_book.checks import (
     check_inputs,
+    check_layer_input,
     check_lengths,
     check_mask,
+    check_positive,
     check_rate,
     check_size,
+    check_tensor,
     check_width,
 )
 
@@ -77,6 +81,7 @@ def padding_mask(
             the range is not checked, because reading it would have to wait;
             there a length beyond n_keys is taken for n_keys.
     """
+    check_size("n_keys", n_keys, min_size=0)
     check_lengths("lengths", lengths, n_keys, min_length=0)
     positions = torch.arange(n_keys, device=lengths.device)
     return positions < lengths[:, None, None, None]
@@ -98,8 +103,15 @@ def masked_softmax(
         exactly 0. A row whose every key is masked is all zeros.
 
     Raises:
-        ValueError: The mask is not boolean or does not broadcast.
+        ValueError: Scores that are no floating-point tensor, or a mask that
+            is not boolean or does not broadcast.
     """
+    check_tensor("scores", scores)
+    if not scores.ndim or not scores.is_floating_point():
+        raise ValueError(
+            "scores must be a floating-point tensor (..., keys), got "
+            f"{scores.dtype} of shape {tuple(scores.shape)}"
+        )
     if mask is None:
         return scores.softmax(dim=-1)
     check_mask(mask, scores.shape)
@@ -220,30 +232,62 @@ class AdditiveAttention(nn.Module):
                 not boolean.
         """
         check_inputs(query, key, value)
-        check_width("query", query, self.q_proj.in_features)
-        check_width("key", key, self.k_proj.in_features)
+        check_layer_input("query", query, self.q_proj.weight)
+        check_layer_input("key", key, self.k_proj.weight)
         q = self.q_proj(query).unsqueeze(-2)  # (*batch, queries, 1, d_a)
         k = self.k_proj(key).unsqueeze(-3)  # (*batch, 1, keys, d_a)
         scores = self.score(torch.tanh(q + k)).squeeze(-1)
         return _attend(scores, value, mask)
 
 
-def _join_causal(
-    mask: Tensor | None, query: Tensor, key: Tensor
-) -> tuple[Tensor | None, bool]:
-    """Join a mask with the causal one; return a mask and PyTorch's is_causal.
+_BLOCK_SIZE = 256  # queries
 
-    is_causal will do for as many queries as keys and no mask besides. A single
-    query stands at the last key and may attend to all: nothing to mask.
+
+def _causal_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    **options: Any,
+) -> Tensor:
+    """Let no query see past its own position; mask and options as in SDPA.
+
+    PyTorch's is_causal will do for as many queries as keys and no mask
+    besides. A single query stands at the last key and sees all. Else blocks
+    of queries get the mask of the keys up to their end, so that no mask is
+    square; only a compiler, which can not unroll any length, gets it whole.
     """
     queries = query.shape[-2]
     keys = key.shape[-2]
     if queries == 1:
-        return mask, False
+        return F.scaled_dot_product_attention(
+            query, key, value, mask, **options
+        )
     if mask is None and queries == keys:
-        return None, True
-    causal = causal_mask(queries, keys, device=query.device)
-    return (causal if mask is None else mask & causal), False
+        return F.scaled_dot_product_attention(
+            query, key, value, is_causal=True, **options
+        )
+    whole = torch.compiler.is_compiling() or (
+        queries <= _BLOCK_SIZE or queries > keys
+    )
+    starts = [0] if whole else range(0, queries, _BLOCK_SIZE)
+    outputs = []
+    for start in starts:
+        end = queries if whole else min(start + _BLOCK_SIZE, queries)
+        seen = end + keys - queries
+        block = causal_mask(end - start, seen, device=query.device)
+        if mask is not None:
+            rows = mask if mask.shape[-2] == 1 else mask[..., start:end, :]
+            block = block & rows[..., :seen]
+        output = F.scaled_dot_product_attention(
+            query[..., start:end, :],
+            key[..., :seen, :],
+            value[..., :seen, :],
+            block,
+            **options,
+        )
+        outputs.append(output)
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2)
 
 
 def fused_attention(
@@ -255,6 +299,7 @@ def fused_attention(
     is_causal: bool = False,
     dropout: float = 0.0,
     enable_gqa: bool = False,
+    scale: float | None = None,
 ) -> Float[Tensor, "*batch queries d_v"]:
     """Scaled dot-product attention without the matrix of scores.
 
@@ -270,29 +315,37 @@ def fused_attention(
         dropout: Dropout rate of the weights; not fused on the CPU.
         enable_gqa: Grouped-query attention: let there be fewer heads of keys
             than of queries, each for as many heads of queries in a row.
+        scale: Factor of the scores; by default 1/√d_k.
 
     Returns:
         The output, one row for each query.
 
     Raises:
         ValueError: Shapes or dtypes that do not fit, a mask that is not
-            boolean, a rate outside [0, 1).
+            boolean, a rate outside [0, 1), a scale that is not positive.
 
     Source: Dao et al. (2022), §3.1, algorithm 1.
     """
     check_inputs(query, key, value, enable_gqa=enable_gqa)
     check_width("key", key, query.shape[-1])
     check_rate("dropout", dropout)
+    if scale is not None:
+        check_positive("scale", scale)
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
         mask = mask if mask.ndim > 1 else mask.expand(1, key.shape[-2])
-    if is_causal:
-        mask, is_causal = _join_causal(mask, query, key)
     if missing := (None,) * (4 - query.ndim):  # the kernels want four axes
         query = query[missing]
         key = key[missing]
         value = value[missing]
-    output = F.scaled_dot_product_attention(
-        query, key, value, mask, dropout, is_causal, enable_gqa=enable_gqa
+    attend = _causal_attention if is_causal else F.scaled_dot_product_attention
+    output = attend(
+        query,
+        key,
+        value,
+        mask,
+        dropout_p=dropout,
+        enable_gqa=enable_gqa,
+        scale=scale,
     )
     return output[(0,) * len(missing)] if missing else output

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (d1ee4ed64730). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (a5104844fce9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter
@@ -34,7 +34,7 @@ def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
     seen = set[str]()
     missing = Counter[int]()  # lengths that split.sentences still lacks
     sizes = (n_train, n_test, n_test)
-    while tuple(len(part) for part in split) != sizes:
+    while any(len(p) < n for p, n in zip(split, sizes, strict=True)):
         phrase = sentence(rng)
         if phrase.english in seen:
             continue

@@ -1,7 +1,8 @@
-# Made from docs/chapters/36-fast-decoding.md (7f701d397a8b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c7fb5944c1e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.caches import StaticKeyValueCache
-from attention_book.checks import check_lengths, check_size
+from attention_book.checks import check_size, check_source
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
 from attention_book.fast_decoding.prepacked import remove_dropout
 from attention_book.runtime import (
@@ -202,6 +203,7 @@ class StaticDecoder:
         self.model = inference_copy(model, compute)
         remove_dropout(self.model)
         self.compute = compute
+        self.backend = backend
         self.decode_step = StaticDecodingState.decode_step
         if backend is not None:
             self.decode_step = torch.compile(
@@ -213,6 +215,11 @@ class StaticDecoder:
         self.buckets: OrderedDict[
             tuple[int, int, int], tuple[StaticDecodingState, _Step]
         ] = OrderedDict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle without the captured steps, which can be neither."""
+        make = partial(StaticDecoder, backend=self.backend)
+        return make, (self.model, self.compute)
 
     @torch.inference_mode()
     def bucket(
@@ -257,9 +264,9 @@ class StaticDecoder:
         max_length: int,
     ) -> list[list[int]]:
         """Generate a translation of each source, up to <eos> or max_length."""
-        rows, source_length = source.shape
         check_size("max_length", max_length)
-        check_lengths("lengths", lengths, source_length)
+        check_source(source, lengths, self.model.config.source_vocab_size)
+        rows, source_length = source.shape
         with compute_context(self.compute):
             state, step = self.bucket(rows, source_length, max_length)
             state.prefill(source, lengths)

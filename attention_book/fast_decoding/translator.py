@@ -1,8 +1,9 @@
-# Made from docs/chapters/36-fast-decoding.md (e2d1b4cd1ee5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (8d2bbc515460). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from attention_book.checkpoints.models import load_model
+from attention_book.checks import check_text, check_texts
 from attention_book.corpus.batches import pad
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.decoding.beam import beam_search
@@ -48,6 +49,16 @@ class Translator:
         target: Tokenizer,
         compute: ComputeConfig = ON_CPU,
     ) -> None:
+        if not isinstance(model, Transformer):
+            raise ValueError(
+                f"model must be a Transformer, got {type(model).__name__}"
+            )
+        for name, tokenizer in ("source", source), ("target", target):
+            if not isinstance(tokenizer, Tokenizer):
+                raise ValueError(
+                    f"{name} must be a tokenizer, "
+                    f"got {type(tokenizer).__name__}"
+                )
         self.model = model
         self.source = source
         self.target = target
@@ -82,6 +93,7 @@ class Translator:
         Raises:
             ValueError: A word is unknown, or there are too few or too many.
         """
+        check_text("text", text)
         token_ids = self.source.encode(text)
         if 0 < len(token_ids) <= self.max_source_length:
             return token_ids
@@ -104,6 +116,7 @@ class Translator:
         self, texts: Sequence[str], *, beam_size: int = 1
     ) -> list[str]:
         """Translate texts, greedily or with a beam of that size."""
+        check_texts("texts", texts)
         sources = [self.encode(text) for text in texts]
         generated = self.generate(sources, beam_size)
         return [self.target.decode(token_ids) for token_ids in generated]
