@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import struct
 import sys
 import warnings
@@ -648,6 +649,13 @@ def test_a_picture_that_is_only_suspiciously_large(
         warnings.simplefilter("ignore")  # as a reader may have it
         with pytest.raises(ValueError, match="an image, got: Image size"):
             read_digit(tmp_path / "seven.png")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="image, got no regular file"):
+        read_digit(tmp_path / "pipe")
 
 
 def test_no_file_and_no_permission(tmp_path: Path) -> None:
