@@ -1,4 +1,4 @@
-# Made from docs/chapters/30-checks.md (6ca6961e654b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (e5a1c5ff492e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -196,12 +196,13 @@ def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
 def is_readable(x: Tensor | int | float) -> bool:
     """Whether the value of x may be looked at.
 
-    Plain numbers always, tensors on the CPU and not while compiling: a GPU
-    would have to be waited for, and a compiler sees no values.
+    Plain numbers always, plain tensors on the CPU and not while compiling:
+    a GPU would have to be waited for, and a compiler sees no values.
     """
     if not isinstance(x, Tensor):
         return True
-    return x.is_cpu and not torch.compiler.is_compiling()
+    is_plain = type(x) is Tensor  # a subclass may be sharded or have no values
+    return is_plain and x.is_cpu and not torch.compiler.is_compiling()
 
 
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/42-fused-attention.md (fa05cb58de53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (2faf16036b82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any
 
@@ -259,14 +259,11 @@ def _causal_attention(
     """
     queries = query.shape[-2]
     keys = key.shape[-2]
+    attend = F.scaled_dot_product_attention
     if queries == 1:
-        return F.scaled_dot_product_attention(
-            query, key, value, mask, **options
-        )
+        return attend(query, key, value, mask, **options)
     if mask is None and queries == keys:
-        return F.scaled_dot_product_attention(
-            query, key, value, is_causal=True, **options
-        )
+        return attend(query, key, value, is_causal=True, **options)
     whole = torch.compiler.is_compiling() or (
         queries <= _BLOCK_SIZE or queries > keys
     )
@@ -279,7 +276,7 @@ def _causal_attention(
         if mask is not None:
             rows = mask if mask.shape[-2] == 1 else mask[..., start:end, :]
             block = block & rows[..., :seen]
-        output = F.scaled_dot_product_attention(
+        output = attend(
             query[..., start:end, :],
             key[..., :seen, :],
             value[..., :seen, :],
