@@ -2,9 +2,10 @@
 import hashlib
 import random
 from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from attention_book.corpus.grammar import sentence
+from attention_book.corpus.grammar import Phrase, sentence
 
 
 __all__ = ["Split", "is_held_out", "make_split"]
@@ -24,18 +25,26 @@ def is_held_out(pair: tuple[str, str]) -> bool:
     return digest[0] < 26  # of 256: a tenth
 
 
-def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
+def make_split(
+    n_train: int,
+    n_test: int,
+    seed: int = 0,
+    *,
+    draw: Callable[[random.Random], Phrase] = sentence,
+    exclude: Iterable[str] = (),
+) -> Split:
     """Draw sentences without repetition until every part is full.
 
     Both tests have n_test sentences, equally many of each English length.
+    No part has an English sentence of exclude.
     """
     rng = random.Random(seed)
     split = Split([], [], [])
-    seen = set[str]()
+    seen = set(exclude)
     missing = Counter[int]()  # lengths that split.sentences still lacks
     sizes = (n_train, n_test, n_test)
     while tuple(len(part) for part in split) != sizes:
-        phrase = sentence(rng)
+        phrase = draw(rng)
         if phrase.english in seen:
             continue
         seen.add(phrase.english)
