@@ -6,11 +6,12 @@ from rich.table import Table
 from typer import Argument, Option
 
 from attention_book.cli.app import app, make_console
-from attention_book.corpus.outliers import UNSURE, draw_outliers
+from attention_book.corpus.outliers import draw_outliers
 from attention_book.corpus.punctuation import detokenize
+from attention_book.corpus.special_tokens import UNSURE
 from attention_book.corpus.split import make_split
-from attention_book.corpus.wide_grammar import make_wide_split
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
+from attention_book.corpus.wide_grammar import make_wide_split
 from attention_book.texts.cleaning import clean, split_pairs
 from attention_book.texts.readers import (
     Pair,
@@ -41,9 +42,9 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
         if name == "grammar":
             train, *tests = make_split(n_train=60_000, n_test=n_test)
         else:
-            train, *tests = make_wide_split(n_train=80_000, n_test=n_test)
+            train, *tests = make_wide_split(n_train=100_000, n_test=n_test)
             sentences = [english for english, _ in train]
-            outliers = draw_outliers(sentences, 40_000)
+            outliers = draw_outliers(sentences, 50_000)
             train += [(text, UNSURE) for text in outliers]
         kinds = ("unseen sentences", "unseen combinations")
         return Corpus(train, dict(zip(kinds, tests, strict=True)))

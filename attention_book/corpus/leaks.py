@@ -20,11 +20,26 @@ _NOUN_OF = {form: noun for noun in _NOUNS for form in (noun, f"{noun}s")}
 _VERB_OF = {form: verb.base for verb in _VERBS for form in verb[:4]}
 _ADJECTIVE_OF = {word: word for word in (*_COLOURS, *_QUALITIES)}
 _ADJECTIVE_OF |= {row[0]: word for word, row in _QUALITIES.items()}
-_PRONOUNS = "I you he she it we they me him her us them who what".split()
-_GROUNDS = "garden kitchen market school".split()
+_PRONOUNS = [
+    "I",
+    "you",
+    "he",
+    "she",
+    "it",
+    "we",
+    "they",
+    "me",
+    "him",
+    "her",
+    "us",
+    "them",
+    "who",
+    "what",
+]
+_GROUNDS = ["garden", "kitchen", "market", "school"]
 _PRONOUNS += ["this", "that", "these", "those", *_GROUNDS]
 _BE = ("am", "is", "are", "was", "were")
-_ASKS = "did do does will what who where when please".split()
+_ASKS = ["did", "do", "does", "will", "what", "who", "where", "when", "please"]
 _TIME = r"\b(this morning|(last|next|every) (week|day|year)|at this moment)\b"
 
 
@@ -93,7 +108,11 @@ def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
             chunks.append(_Chunk("verb", (_VERB_OF[word],)))
         elif word in _ADJECTIVE_OF:
             chunks.append(_Chunk("adjective", (_ADJECTIVE_OF[word],)))
-        elif word in (*_BE, *_ASKS, *"in at and because than ,".split()):
+        elif word in (
+            *_BE,
+            *_ASKS,
+            *["in", "at", "and", "because", "than", ","],
+        ):
             chunks.append(_Chunk("be" if word in _BE else word))
     merged: list[_Chunk] = []
     for chunk in chunks:  # in the garden
@@ -122,7 +141,9 @@ def _is_predicate(words: list[str], i: int) -> bool:
     rest = words[i + 1 :]
     if rest[0] not in ("and", ","):
         return False
-    noun = next(j for j, word in enumerate(rest) if word in (*_NOUN_OF, *_GROUNDS))
+    noun = next(
+        j for j, word in enumerate(rest) if word in (*_NOUN_OF, *_GROUNDS)
+    )
     return bool({*rest[noun + 1 : noun + 2]} & {*_VERB_OF, *_BE, *_ASKS})
 
 
@@ -150,7 +171,7 @@ def _read_relative_clauses(
             continue
         that = _kinds(rest, 1) == "that"
         rest = rest[that:]
-        for form in ("noun verb", "noun be verb"):
+        for form in ("noun verb", "noun be verb", "noun did verb"):
             if _kinds(rest, form.count(" ") + 1) == form:
                 verb = rest[form.count(" ")].heads[0]
                 pairs.update((verb, head) for head in chunk.heads)
@@ -158,10 +179,14 @@ def _read_relative_clauses(
                 break
         else:
             for form in ("verb noun", "be verb noun", "verb that noun",
-                         "be verb that noun", "be place"):  # fmt: skip
+                         "be verb that noun", "be place",
+                         "be adjective"):  # fmt: skip
                 n = len(form.split())
                 if that and _kinds(rest, n) == form:
-                    if form != "be place":
+                    if form == "be adjective":
+                        quality = rest[1].heads[0]
+                        pairs.update((quality, head) for head in chunk.heads)
+                    elif form != "be place":
                         verb = next(c for c in rest if c.kind == "verb")
                         heads = rest[n - 1].heads
                         pairs.update((verb.heads[0], head) for head in heads)

@@ -17,33 +17,90 @@ from attention_book.corpus.lexicon import (
 from attention_book.corpus.split import is_held_out
 
 
-__all__ = ["UNSURE", "draw_outliers", "shape"]
+__all__ = ["draw_outliers", "shape"]
 
 
-UNSURE = "…"  # the translation of a sentence outside the grammar
-_EXTRA = (
-    "was were did does do will not is am are who what where when because and "
-    "than there in at please yes no the a an this that these those it its "
-    "they them their you me him us her he she we I my your our his 's "
-    "garden school kitchen market week day year moment one . , ? !"
-).split()
+_EXTRA = [
+    "was",
+    "were",
+    "did",
+    "does",
+    "do",
+    "will",
+    "not",
+    "is",
+    "am",
+    "are",
+    "who",
+    "what",
+    "where",
+    "when",
+    "because",
+    "and",
+    "than",
+    "there",
+    "in",
+    "at",
+    "please",
+    "yes",
+    "no",
+    "the",
+    "a",
+    "an",
+    "this",
+    "that",
+    "these",
+    "those",
+    "it",
+    "its",
+    "they",
+    "them",
+    "their",
+    "you",
+    "me",
+    "him",
+    "us",
+    "her",
+    "he",
+    "she",
+    "we",
+    "I",
+    "my",
+    "your",
+    "our",
+    "his",
+    "'s",
+    "garden",
+    "school",
+    "kitchen",
+    "market",
+    "week",
+    "day",
+    "year",
+    "moment",
+    "one",
+    ".",
+    ",",
+    "?",
+    "!",
+]
 
 
 def _classes() -> dict[str, str]:
     """The class of each word whose form matters, but not itself."""
-    found = {name: "NAME" for name in PEOPLE}
+    found = dict.fromkeys(PEOPLE, "NAME")
     for noun in _NOUNS:
         found[noun] = "vowel" if noun[0] in "aeiou" else "noun"
         found[f"{noun}s"] = "nouns"
-    found |= {word: "colour" for word in _COLOURS}
-    found |= {word: "quality" for word in _QUALITIES}
+    found |= dict.fromkeys(_COLOURS, "colour")
+    found |= dict.fromkeys(_QUALITIES, "quality")
     found |= {row[0]: "comparative" for row in _QUALITIES.values()}
-    found |= {word: "number" for word in _NUMBERS}
+    found |= dict.fromkeys(_NUMBERS, "number")
     for verb in _VERBS:
         kind = "result" if verb.participle == "-" else "action"
         for name, word in zip(verb._fields[:4], verb[:4], strict=True):
             found[word] = f"{kind}_{name}"
-    found |= {word: "my" for word in ("your", "his", "our", "their", "its")}
+    found |= dict.fromkeys(("your", "his", "our", "their", "its"), "my")
     found |= {"my": "my", "she": "he", "they": "we", "him": "me"}
     return found | {"us": "me", "them": "me", "those": "these"}
 
@@ -60,7 +117,11 @@ _CHUNKS = [
 ]  # fmt: skip
 _PHRASES = [
     *((place, "PLACE") for place in _PLACES),
-    *((time, kind.upper()) for kind, table in _TIMES.items() for time in table),
+    *(
+        (time, kind.upper())
+        for kind, table in _TIMES.items()
+        for time in table
+    ),
 ]
 
 
@@ -84,6 +145,28 @@ def _cut(text: str) -> tuple[set[str], str]:
     pieces = {part.strip() for part in parts[::3]}
     joints = [a or b for a, b in zip(parts[1::3], parts[2::3], strict=True)]
     return pieces, " ".join(joints)
+
+
+def _forms() -> dict[str, list[str]]:
+    """The other forms of each word."""
+    groups = [[form for form in verb[:4] if form != "-"] for verb in _VERBS]
+    groups += [[noun, f"{noun}s"] for noun in _NOUNS]
+    groups += [[word, row[0]] for word, row in _QUALITIES.items()]
+    for line in (
+        "am is are was were", "do does did will", "I me my", "we us our",
+        "he him his", "she her", "they them their", "it its", "a an the",
+        "this these that those", "who what where when", "because and when",
+        "in at", "there it that", "yesterday tomorrow now tonight",
+    ):  # fmt: skip
+        groups.append(line.split())
+    found = defaultdict[str, list[str]](list)
+    for group in groups:
+        for word in group:
+            found[word] += [other for other in group if other != word]
+    return dict(found)
+
+
+_FORMS = _forms()
 
 
 @cache
@@ -154,14 +237,27 @@ class _Corruptor:
         return words[:i] + words[i : i + 2][::-1] + words[i + 2 :]
 
     def drop(self, words: list[str]) -> list[str]:
-        """One word less."""
+        """One to three words less."""
         i = self.rng.randrange(len(words))
-        return words[:i] + words[i + 1 :]
+        return words[:i] + words[i + self.rng.choice([1, 1, 2, 3]) :]
 
     def insert(self, words: list[str]) -> list[str]:
-        """One word more."""
+        """One word more, or some of another sentence."""
         i = self.rng.randint(0, len(words))
-        return [*words[:i], self.word(), *words[i:]]
+        more = [self.word()]
+        if self.rng.random() < 0.4:
+            other = self.rng.choice(self.sentences)
+            start = self.rng.randrange(len(other))
+            more = other[start : start + self.rng.randint(1, 5)]
+        return [*words[:i], *more, *words[i:]]
+
+    def confuse(self, words: list[str]) -> list[str]:
+        """A word in another form: we for us, chases for chase."""
+        places = [i for i, word in enumerate(words) if word in _FORMS]
+        if not places:
+            return self.replace(words)
+        i = self.rng.choice(places)
+        return [*words[:i], self.rng.choice(_FORMS[words[i]]), *words[i + 1 :]]
 
     def replace(self, words: list[str]) -> list[str]:
         """Another word."""
@@ -180,14 +276,16 @@ class _Corruptor:
         if kind < 0.28:
             return rng.sample(words, len(words))
         ways = [self.move, self.swap, self.drop, self.insert, self.replace]
-        ways += [self.drop, self.replace, self.replace]
+        ways += [self.drop, self.replace, self.confuse, self.confuse]
         for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
             if words:
                 words = rng.choice(ways)(words)
         return words
 
 
-def draw_outliers(sentences: Sequence[str], n: int, seed: int = 0) -> list[str]:
+def draw_outliers(
+    sentences: Sequence[str], n: int, seed: int = 0
+) -> list[str]:
     """Return n sentences of the same words that are in no known shape.
 
     None has a held-out pair, so that it can be trained on.

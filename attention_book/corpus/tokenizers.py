@@ -28,7 +28,10 @@ class WordTokenizer:
         return len(self.words)
 
     def encode(self, text: str) -> list[int]:
-        """Return the token id of each word, in lower case if need be.
+        """Return the token id of each word, in other case if need be.
+
+        A word that is unknown as it stands is looked up in lower case, then
+        with a capital.
 
         Raises:
             ValueError: Words are not in the vocabulary; names them.
@@ -36,9 +39,10 @@ class WordTokenizer:
         token_ids = []
         unknown = []
         for word in tokenize(text).split():
-            known = word if word in self.token_ids else word.lower()
-            if known in self.token_ids:
-                token_ids.append(self.token_ids[known])
+            forms = (word, word.lower(), word.capitalize())
+            known = [form for form in forms if form in self.token_ids]
+            if known:
+                token_ids.append(self.token_ids[known[0]])
             else:
                 unknown.append(word)
         if unknown:
