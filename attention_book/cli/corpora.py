@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (b131edbdbf79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (c58231f586aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE

@@ -1,3 +1,4 @@
+# Made from docs/chapters/53-wide-grammar.md (aac7ea9d89c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import Literal, NamedTuple
 

@@ -1,3 +1,4 @@
+# Made from docs/chapters/54-confidence.md (135220ba28c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict

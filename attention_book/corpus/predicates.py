@@ -1,3 +1,4 @@
+# Made from docs/chapters/53-wide-grammar.md (a80530dcf10e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase

@@ -1,4 +1,4 @@
-# Made from docs/chapters/41-grammar.md (54a37f264fb9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/41-grammar.md (6f176a887456). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 
 

@@ -1,3 +1,4 @@
+# Made from docs/chapters/53-wide-grammar.md (33bd8f365160). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.lexicon import (

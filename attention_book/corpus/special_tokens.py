@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (9d2a9fdbb1d0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (34dcba4b3829). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 __all__ = ["BOS", "EOS", "PAD", "SPECIAL_TOKENS", "UNSURE"]
 PAD = 0
 BOS = 1  # beginning of sequence

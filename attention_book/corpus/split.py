@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (d1ee4ed64730). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (50c13b95df0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (411ad0ddb175). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (03861668234d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable

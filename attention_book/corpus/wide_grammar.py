@@ -1,3 +1,4 @@
+# Made from docs/chapters/53-wide-grammar.md (1a69b88a15f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/48-batch-decoding.md (c688194faf28). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (d8e9d0116212). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.decoding.alignment import cross_weights
 from attention_book.decoding.beam import beam_search
 from attention_book.decoding.confidence import (

@@ -1,3 +1,4 @@
+# Made from docs/chapters/54-confidence.md (ead5b5fbb2db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

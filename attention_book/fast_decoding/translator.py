@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (00d04724c4b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (10218eca8747). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
