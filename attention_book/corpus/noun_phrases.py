@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (aac7ea9d89c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (b56f2026023b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import Literal, NamedTuple
 
@@ -234,7 +234,7 @@ def draw_ground(rng: random.Random) -> NounPhrase:
     return NounPhrase(f"{which} {english}", f"{owner} 的 {chinese}")
 
 
-def draw_place(rng: random.Random, chance: float = 1) -> NounPhrase:
+def draw_place(rng: random.Random, chance: float = 1.0) -> NounPhrase:
     """Nothing; in the garden; in my house."""
     if rng.random() >= chance:
         return NounPhrase("", "")

@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (135220ba28c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (b828998ef19c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict
@@ -110,7 +110,7 @@ _CLASS = _classes()
 _ADJECTIVE = r"(?:(?:quality (?:(?:and|,) )?)?(?:quality|colour) )?"
 _CHUNKS = [
     (r"\b(?:NAME 's|the (?:noun|vowel) 's)", "my"),
-    (rf"\b(?:a {_ADJECTIVE}noun|a {_ADJECTIVE[:-1]} vowel|an vowel"
+    (rf"\b(?:a {_ADJECTIVE}noun|an vowel"
      rf"|one {_ADJECTIVE}(?:noun|vowel))\b", "A"),
     (rf"\b(?:the|this|that|my|her) {_ADJECTIVE}(?:noun|vowel)\b", "THE"),
     (rf"\b(?:the|these|my|her) (?:number )?{_ADJECTIVE}nouns\b", "THOSE"),

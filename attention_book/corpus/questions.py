@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (419360bcc7d5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (17f11d88c901). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -89,7 +89,7 @@ def draw_question(rng: random.Random) -> Phrase:
     if "{what}" in english:
         what = draw_object(rng, verb, who.english)
     when, time = draw_entry(rng, _TIMES.get(tense, {"": ""}), 0.2)
-    where = draw_place(rng, 0.2 if "{where}" in english else 0)
+    where = draw_place(rng, 0.2 if "{where}" in english else 0.0)
     place = where.chinese
     if "{when}" not in english:
         when, time = "", ""

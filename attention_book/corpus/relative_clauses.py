@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (33bd8f365160). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (d6fb6666cc53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.lexicon import (
@@ -157,6 +157,15 @@ def is_long(noun_phrase: NounPhrase) -> bool:
     return bool(words & {"that", "in", "at", *_CLAUSE_WORDS})
 
 
+def _draw_one(
+    rng: random.Random, role: Role, people: float, definite: bool
+) -> NounPhrase:
+    """A person, with this probability, or a thing."""
+    if rng.random() < people:
+        return draw_person(rng, role)
+    return draw_thing(rng, role, definite=definite)
+
+
 def draw_noun_phrase(
     rng: random.Random,
     role: Role,
@@ -165,16 +174,10 @@ def draw_noun_phrase(
     definite: bool = False,
 ) -> NounPhrase:
     """A person or a thing, or two with "and" between them."""
-
-    def one() -> NounPhrase:
-        if rng.random() < people:
-            return draw_person(rng, role)
-        return draw_thing(rng, role, definite=definite)
-
-    first = one()
+    first = _draw_one(rng, role, people, definite)
     if rng.random() > 0.07 or is_long(first):
         return first
-    second = one()
+    second = _draw_one(rng, role, people, definite)
     while set(first.english.split()) & set(second.english.split()) & {
         *PEOPLE,
         *SUBJECTS,
@@ -182,7 +185,8 @@ def draw_noun_phrase(
     } or (
         is_long(first) or first.english in SUBJECTS or first.english in OBJECTS
     ):
-        first, second = one(), one()
+        first = _draw_one(rng, role, people, definite)
+        second = _draw_one(rng, role, people, definite)
     english, chinese = "and", "和"
     heads, pairs = first.heads, first.pairs
     if rng.random() < 0.15:

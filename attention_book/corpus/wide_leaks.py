@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (2af455fcd6ef). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (cdc5947e067a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 
@@ -84,7 +84,7 @@ def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
             and _is_before_noun(words[i:])
             and not _is_predicate(words, i)
         ):
-            waiting.append(word)
+            waiting.append(_ADJECTIVE_OF.get(word, word))
         elif word in ("and", ",") and waiting:
             continue  # a big and heavy book
         elif word in _NOUN_OF or word in PEOPLE:
