@@ -1,126 +1,25 @@
-# Made from docs/chapters/00-preface.md (87d6e8f62fc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (c82adb770834). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
-from attention_book.caches import KeyValueCache
-from attention_book.checkpoints import (
-    load_checkpoint,
-    load_model,
-    save_checkpoint,
-    save_model,
-)
-from attention_book.convolution import ConvolutionAsAttention
-from attention_book.corpus import WordTokenizer
-from attention_book.decoder import Decoder, DecoderLayer
-from attention_book.decoding import beam_search, generate, sampler
-from attention_book.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    PostNorm,
-    PreNorm,
-    SwiGLU,
-)
-from attention_book.fast_decoding import Translator
-from attention_book.images import Classifier, load_vit
-from attention_book.losses import chunked_translation_loss
-from attention_book.multi_head import MultiHeadAttention, attention_weights
-from attention_book.non_autoregressive import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-    mask_predict,
-)
-from attention_book.padding import PackedMask, PaddingLayout
-from attention_book.pooling import GaussianPooling
-from attention_book.positions import (
-    ALiBi,
-    ALiBiAttention,
-    LearnedPositions,
-    RotaryAttention,
-    RotaryEmbedding,
-    SinusoidalPositions,
-)
-from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
-from attention_book.runtime import ComputeConfig, get_compute_config
-from attention_book.scoring import (
-    AdditiveAttention,
-    causal_mask,
-    fused_attention,
-    masked_softmax,
-    padding_mask,
-    scaled_dot_product_attention,
-)
-from attention_book.texts import BPETokenizer
-from attention_book.training import (
-    BatchLoader,
-    Trainer,
-    TrainingConfig,
-    encode_pairs,
-    translation_loss,
-    validation_loss,
-)
-from attention_book.transformer import Transformer, TransformerConfig
-from attention_book.vit import ViT, ViTConfig
+TYPE_CHECKING = False  # type checkers and editors take it for True
+if TYPE_CHECKING:
+    from attention_book._api import *  # noqa: F403
+    from attention_book._api import __all__ as __all__
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import all public names when the first of them is asked for."""
+        import attention_book._api as api
+
+        globals().update({one: vars(api)[one] for one in api.__all__})
+        globals()["__all__"] = api.__all__
+        if name not in globals():
+            raise AttributeError(f"{__name__} has no attribute {name!r}")
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        """List the public names too."""
+        return sorted({*globals(), *__getattr__("__all__")})
 
 
 __version__ = "0.1.0"
-
-
-__all__ = [
-    "ALiBi",
-    "ALiBiAttention",
-    "AdditiveAttention",
-    "AttentiveSeq2Seq",
-    "BPETokenizer",
-    "BatchLoader",
-    "Classifier",
-    "ComputeConfig",
-    "ConvolutionAsAttention",
-    "Decoder",
-    "DecoderLayer",
-    "Encoder",
-    "EncoderLayer",
-    "FeedForward",
-    "GaussianPooling",
-    "KeyValueCache",
-    "LearnedPositions",
-    "MaskedTransformer",
-    "MaskedTransformerConfig",
-    "MultiHeadAttention",
-    "PackedMask",
-    "PaddingLayout",
-    "PostNorm",
-    "PreNorm",
-    "RotaryAttention",
-    "RotaryEmbedding",
-    "Seq2Seq",
-    "SinusoidalPositions",
-    "SwiGLU",
-    "Trainer",
-    "TrainingConfig",
-    "Transformer",
-    "TransformerConfig",
-    "Translator",
-    "ViT",
-    "ViTConfig",
-    "WordTokenizer",
-    "attention_weights",
-    "beam_search",
-    "causal_mask",
-    "chunked_translation_loss",
-    "encode_pairs",
-    "fused_attention",
-    "generate",
-    "get_compute_config",
-    "load_checkpoint",
-    "load_model",
-    "load_vit",
-    "mask_predict",
-    "masked_softmax",
-    "padding_mask",
-    "sampler",
-    "save_checkpoint",
-    "save_model",
-    "scaled_dot_product_attention",
-    "translation_loss",
-    "validation_loss",
-]

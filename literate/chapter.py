@@ -24,6 +24,7 @@ from literate.exercises import Exercise
 CHAPTERS = Path("docs/chapters")
 DRAFTS = Path("docs/drafts")  # what has no chapter yet: tested, and on no site
 PACKAGE = "attention_book"
+AT_ROOT = rf"{PACKAGE}/_\w+\.py"  # such as __main__.py, of the preface or the workshop
 WORKSHOP = 30  # the number of its first chapter
 
 
@@ -124,6 +125,8 @@ class Chapter:
         if self.number >= WORKSHOP:
             whose += rf"|{PACKAGE}(/\w+)+\.py"
             where += f", one of the workshop also {PACKAGE}/OTHER.py or files in {PACKAGE}/OTHER/"
+        if self.module == f"{PACKAGE}/__init__.py":
+            whose += f"|{AT_ROOT}"
         if re.fullmatch(whose, title):
             return ""
         return f"a chapter owns {where}, not {title}; move the block or rename the title"
@@ -199,6 +202,8 @@ def _check_owners(chapters: list[Chapter]) -> None:
                 raise chapter.error(block, f"{fault}; move the blocks together")
             folder = "/".join(title.split("/")[:2]).removesuffix(".py")
             if title == chapter.module or homes.get(folder) is chapter:
+                continue
+            if re.fullmatch(AT_ROOT, title):
                 continue
             if folder not in homes or homes[folder].number >= WORKSHOP:
                 fault = f"{folder} is the name of no chapter before the workshop"

@@ -13,15 +13,18 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
 from typer.testing import CliRunner
 
 from attention_book.checkpoints import load_model, read_tensors
-from attention_book.cli import app, main
-from attention_book.cli.translate import read_lines
-from attention_book.corpus import make_split
-from attention_book.fast_decoding import GRAMMAR
+from attention_book.cli import app, evaluate, main, translate
+from attention_book.cli.corpora import Corpus
+from attention_book.cli.translate import Source, read_lines
+from attention_book.corpus import WordTokenizer, make_split
+from attention_book.fast_decoding import GRAMMAR, Translator
 from attention_book.training import Trainer
 from attention_book.vit import digits
+from tests.factories import make_varied
 
 
 SMALL = [
@@ -109,10 +112,157 @@ def test_somebody_who_types_is_told_how_to_end(
     typed = io.TextIOWrapper(io.BytesIO(b"Tom chases Jerry.\n"), "utf-8")
     monkeypatch.setattr(typed, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", typed)
-    assert read_lines(None) == ["Tom chases Jerry."]
+    monkeypatch.setattr(sys, "argv", ["attention-book", "translate"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 0
     out, err = capsys.readouterr()
-    assert out == ""
-    assert "one sentence a line" in err
+    assert out == "汤姆追逐杰瑞。\n"
+    end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+    assert err == f"Type one sentence a line; {end} ends.\n"
+
+
+def test_each_line_keeps_its_place_whatever_is_wrong_with_others(
+    tmp_path: Path,
+) -> None:
+    data = b"\xef\xbb\xbf  Tom chases Jerry.\t\r\n   \r\n\nTom is a fox.\r\n"
+    data += b"caf\xe9\nTom chases\0 Jerry.\nHe bought two books."
+    file = tmp_path / "in.txt"
+    file.write_bytes(data)
+    lines = ["汤姆追逐杰瑞。", "", "", "", "", "", "他买了两本书。"]
+    for arguments, name in [
+        (["--file", str(file)], str(file)),
+        (["--file", "-"], "standard input"),
+        ([], "standard input"),
+    ]:
+        typed = None if name == str(file) else data
+        found = CliRunner().invoke(app, ["translate", *arguments], input=typed)
+        assert found.exit_code == 1
+        assert found.stdout.split("\n") == [*lines, ""]
+        fox, byte, nul = found.stderr.splitlines()
+        assert fox.startswith(f"attention-book: {name}:4: unknown words: fox ")
+        assert byte.endswith(f"{name}:5: wanted UTF-8, got byte 0xe9 at 3")
+        assert nul.endswith(f"{name}:6: wanted text, got a NUL byte")
+
+
+def test_no_sentence_of_an_argument_is_lost() -> None:
+    both = "Tom chases Jerry.\nHe bought two books.\r\n"
+    wanted = ["汤姆追逐杰瑞。", "他买了两本书。"]
+    assert run("translate", both).splitlines() == wanted
+    more = run("translate", both, "", "Tom chases Jerry.").splitlines()
+    assert more == [*wanted, "", wanted[0]]
+    found = CliRunner().invoke(app, ["translate", "Tom", "\udcff\udcfe"])
+    assert found.exit_code == 1
+    said = "attention-book: line 2: wanted UTF-8, got byte 0xff at 0\n"
+    assert found.stderr == said
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b" \t\r\n\n  "])
+def test_where_nothing_is_to_be_translated_it_says_so(
+    data: bytes, tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    file = tmp_path / "blank.txt"
+    file.write_bytes(data)
+    said = f"attention-book: {file}: nothing to translate, got 0 words\n"
+    assert error_of("translate", "--file", file) == said
+    blank = data.decode()
+    said = error_of("translate", blank, blank)
+    assert (
+        said
+        == "attention-book: sentences: nothing to translate, got 0 words\n"
+    )
+
+
+class Slow(io.BytesIO):
+    """Gives one piece at a time, as a pipe does; counts what it gave."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        super().__init__()
+        self.pieces = list(pieces)
+
+    def read1(self, size: int | None = -1) -> bytes:
+        return self.pieces.pop(0) if self.pieces else b""
+
+
+def test_lines_are_read_as_they_come_and_no_faster() -> None:
+    slow = Slow(b"a\nb", b"", b"never")
+    lines = read_lines(Source("pipe", slow, ""))
+    assert next(lines) == [b"a"]
+    assert slow.pieces == [b"", b"never"]  # not asked for yet
+    assert [*lines] == [[b"b"]]
+    slow = Slow(b"a\n" * 300 + b"b", b"c\r\n", b"\n\nd")
+    chunks = [*read_lines(Source("pipe", slow, ""))]
+    assert [len(chunk) for chunk in chunks] == [128, 128, 44, 1, 2, 1]
+    assert chunks[3:] == [[b"bc\r"], [b"", b""], [b"d"]]
+    slow = Slow(*[b"a" * 300_000] * 99)
+    with pytest.raises(ValueError, match="pipe: wanted lines of at most 1,00"):
+        next(read_lines(Source("pipe", slow, "")))
+    assert len(slow.pieces) == 95
+
+
+def test_many_lines_are_translated_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [f"Tom {n}" for n in range(300)]
+    file = tmp_path / "many.txt"
+    file.write_text("\n".join([*sources[:150], "", *sources[150:]]), "utf-8")
+    sizes = []
+
+    def reverse(self: Translator, texts: list[str], **_: int) -> list[str]:
+        sizes.append(len(texts))
+        return [text[::-1] for text in texts]
+
+    monkeypatch.setattr(Translator, "translate", reverse)
+    monkeypatch.setattr(translate, "check_line", lambda *_: None)
+    found = run("translate", "--file", file).split("\n")
+    assert sizes == [128, 127, 44, 1]
+    assert found.pop(150) == found.pop() == ""
+    assert found == [source[::-1] for source in sources]
+
+
+def test_progress_is_shown_where_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text("Tom chases Jerry.\nTom is a fox.\n", "utf-8")
+    screen = io.StringIO()
+    for terminal in (False, True):
+        console = Console(file=screen, force_terminal=terminal, width=200)
+        monkeypatch.setattr(
+            translate, "make_console", lambda c=console, **_: c
+        )
+        found = CliRunner().invoke(app, ["translate", "--file", str(file)])
+        assert found.stdout == "汤姆追逐杰瑞。\n\n"
+        assert "%" not in found.stdout
+        assert ("100%" in screen.getvalue()) == terminal
+        assert run("translate", "Tom chases Jerry.") == "汤姆追逐杰瑞。\n"
+
+
+def test_the_default_is_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a model for which a beam finds something else."""
+    specials = ["<pad>", "<bos>", "<eos>"]
+    source = WordTokenizer([*specials, *"abcdefghij"])
+    target = WordTokenizer([*specials, *"klmnopqr"])
+    texts = ["a b c", "d e", "f g a b", "h i j", "c c a", "j"]
+    model = make_varied([source.encode(text) for text in texts])
+    translator = Translator(model, source, target)
+    greedy = translator.translate(texts, beam_size=1)
+    assert translator.translate(texts) == greedy
+    assert translator.translate(texts, beam_size=2) != greedy
+    beams = []
+
+    def record(
+        self: Translator, texts: list[str], *, beam_size: int
+    ) -> list[str]:
+        beams.append(beam_size)
+        return ["a"] * len(texts)
+
+    monkeypatch.setattr(Translator, "translate", record)
+    run("translate", "Tom chases Jerry.")
+    pairs = {"a": [("Tom chases Jerry .", "a")]}
+    monkeypatch.setattr(evaluate, "load_corpus", lambda _: Corpus([], pairs))
+    run("evaluate")
+    assert beams == [1, 1]
 
 
 def test_only_unknown_words_lead_to_the_corpus(
@@ -152,7 +302,8 @@ def test_attention_is_drawn_with_a_row_for_each_word() -> None:
         (["Tom chases a unicorn quickly."], "unknown words: unicorn quickly"),
         (["Tom chases Jerry.", "Tom is a fox."], "line 2: unknown words: fox"),
         ([""], "got 0"),
-        (["--file", "no-such-file.txt"], "no-such-file.txt"),
+        (["--file", "no-such-file.txt"], "no-such-file.txt: No such file"),
+        (["--file", "tests"], "tests: wanted a file, got a folder"),
         (["Tom chases Jerry.", "--model", "none.st"], "none.st"),
         (["Tom chases Jerry.", "--model", "pyproject.toml"], "safetensors"),
         (["Tom chases Jerry.", "--model", "tests"], "tests: wanted a file"),
@@ -196,6 +347,17 @@ def test_a_corpus_that_is_none_is_one_line(
     assert said in line
     assert "bad.tsv" in line
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_pairs_that_differ_in_numbers_alone_are_one_line(
+    tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    file = tmp_path / "numbers.tsv"
+    lines = [f"Page {n} of {n + 1}\t第 {n} 页" for n in range(100)]
+    file.write_text("\n".join(lines), "utf-8")
+    line = error_of("corpus", file)
+    assert f"{file}: wanted pairs to train on that differ from the 10" in line
+    assert "case, digits and punctuation, got none among 100" in line
 
 
 def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
@@ -290,6 +452,7 @@ def test_a_model_of_other_words_is_refused_with_advice(
     line = error_of("train", tmp_path)
     assert f"{tmp_path}: wanted a file, got a folder" in line
     line = error_of("evaluate", "--corpus", other)
+    assert line.startswith(f"attention-book: {other}: unknown words: ")
     assert "see: attention-book corpus" in line
 
 

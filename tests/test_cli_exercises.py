@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,16 @@ PEEL = {
         'assert found + 1 == 3, "3 减 1 是 2 | 3 less 1 is 2"',
     ],
 }
+
+# The command with the exercises of a folder; all else is as a reader has it.
+OF_SMALL = """
+import sys
+from pathlib import Path
+from attention_book.__main__ import main
+from attention_book.cli import exercises
+exercises._EXERCISES = Path(sys.argv.pop(1), "exercises.json")
+main()
+"""
 
 
 def start(
@@ -246,6 +257,10 @@ def test_wrong_code_is_told_what_is_wrong(
         ("import os; os.abort()", "the program ended early, with status -6"),
         ("return None", "failed where the check uses it: TypeError: uns"),
         ("return int('x')", "line {}: ValueError: invalid literal"),
+        (
+            "raise type('E', (OSError,), {'__str__': lambda self: 1 / 0})",
+            "line {}: E: its text raises ZeroDivisionError\n",
+        ),
     ],
 )
 def test_what_goes_wrong_is_one_line(
@@ -290,9 +305,52 @@ def test_an_endless_loop_is_stopped(
     ex: Path, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(ex, "    print('on it')\n    while True:\n        pass")
-    monkeypatch.setattr(exercises, "_TIME_LIMIT", 3)
-    wanted = "on it\nExercise 02-1 failed: it was not done after 3 seconds\n"
+    monkeypatch.setattr(exercises, "_TIME_LIMIT", 2)
+    wanted = "on it\nExercise 02-1 failed: it was not done after 2 seconds\n"
     assert check() == (1, wanted)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of processes that fork")
+def test_what_a_file_has_started_ends_with_it(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    write(
+        ex,
+        "    import os, pathlib, time\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(300)\n"
+        "    return n - 1",
+    )
+    began = time.monotonic()
+    command = ["check", str(ex), "--language", "en"]
+    found = subprocess.run(  # waits for all that have its standard output
+        [sys.executable, "-c", OF_SMALL, str(ex.parent), *command],
+        capture_output=True,
+        check=False,
+    )
+    assert found.stdout == b"Exercise 02-1 passed\n"
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of signals")
+def test_ctrl_c_ends_a_check_and_leaves_nothing(
+    ex: Path, check: Callable[..., Any]
+) -> None:
+    write(
+        ex,
+        "    import os, signal, time\n"
+        "    os.kill(os.getppid(), signal.SIGINT)\n"
+        "    time.sleep(300)",
+    )
+    command = ["check", str(ex)]
+    found = subprocess.run(
+        [sys.executable, "-c", OF_SMALL, str(ex.parent), *command],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "TMPDIR": str(ex.parent)},
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (130, b"", b"")
+    assert {*ex.parent.iterdir()} == {ex, ex.with_name("exercises.json")}
 
 
 def test_a_thread_that_goes_on_does_not_hold_up_the_result(
@@ -396,6 +454,11 @@ def test_a_byte_order_mark_does_no_harm(ex: Path) -> None:
         (lambda text: text + "\nx = (\n", "a syntax error: '(' was never"),
         (lambda text: text + "\nreturn 1\n", "'return' outside function"),
         (lambda text: text + "\nx = '\0'\n", "a syntax error: source code"),
+        (
+            lambda text: text + "\nx = " + "-" * 9_999 + "1",
+            "nested too deeply",
+        ),
+        (lambda text: text + "#" * 1_000_000, "at most 1,000,000 bytes"),
     ],
 )
 def test_a_file_that_can_not_be_checked_is_refused(

@@ -1,31 +1,87 @@
-# Made from docs/chapters/40-cli.md (84f008ddf40e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (3d9cd17b1358). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import contextlib
+import errno
 import sys
-from pathlib import Path
-from typing import Annotated, Literal
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from typer import Option
+from typer.core import TyperCommand, TyperGroup
 
 from attention_book import __version__
-from attention_book.processes.errors import USER_ERRORS
-from attention_book.runtime import Precision
+
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 __all__ = [
-    "BeamSize",
-    "DeviceName",
-    "ModelFile",
-    "PrecisionName",
+    "USER_ERRORS",
     "app",
+    "import_command",
     "main",
     "make_console",
     "print_error",
-    "refuse_folder",
 ]
 
 
+_COMMANDS = {  # the module of each, and what it does
+    "translate": (
+        "translate",
+        "Translate English sentences, by default with the book's model.",
+    ),
+    "corpus": ("corpora", "Preview a corpus and count what is in it."),
+    "train": ("train", "Train a translator, or resume one that was cut off."),
+    "evaluate": (
+        "evaluate",
+        "Score a translator on sentences that it was not trained on.",
+    ),
+    "classify": ("classify", "Say which handwritten digit an image shows."),
+    "exercise": (
+        "exercises",
+        "List the exercises, or print one to write on: exercise 03-2 > ex.py.",
+    ),
+    "check": (
+        "exercises",
+        "Check a written exercise, without showing its answer.",
+    ),
+}
+
+
+def import_command(name: str = "") -> None:
+    """Import the module of a command, if there is one of that name."""
+    if name in _COMMANDS:
+        import_module(f"attention_book.cli.{_COMMANDS[name][0]}")
+
+
+class _LazyGroup(TyperGroup):
+    """Lists commands by what they do, and imports the one that is to run."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        imported = self.commands
+        self.commands = {
+            name: imported.get(name, TyperCommand(name, help=what))
+            for name, (_, what) in _COMMANDS.items()
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command, which registers itself when it is imported."""
+        import_command(args[0])
+        self.commands = typer.main.get_group(app).commands
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Ctrl-C ends it with the status that shells know."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
+    cls=_LazyGroup,
     add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -55,43 +111,45 @@ def _root(
     """Train and use the models of the Attention Book, do its exercises."""
 
 
-def make_console() -> Console:
+def make_console(*, stderr: bool = False) -> "Console":
     """Make a console that prints texts as they are, brackets and all."""
-    return Console(markup=False, emoji=False, highlight=False)
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
-ModelFile = Annotated[
-    Path,
-    Option(help="A file made by train.", show_default="the book's own model"),
-]
-BeamSize = Annotated[  # even small vocabularies have more than 100 tokens
-    int,
-    Option(help="Hypotheses to keep; 1 is greedy.", min=1, max=100),
-]
-DeviceName = Annotated[
-    str, Option(help="auto, cpu, cuda, cuda:N or mps; auto: the best here.")
-]
-PrecisionName = Annotated[
-    Literal["auto", Precision],
-    Option(help="Precision to compute in; auto: what suits the device."),
-]
-
-
-def refuse_folder(path: Path) -> None:
-    """Raise ValueError if it is a folder and no file."""
-    if path.is_dir():
-        raise ValueError(f"{path}: wanted a file, got a folder")
+USER_ERRORS = (ArithmeticError, ImportError, OSError, ValueError)
 
 
 def print_error(text: object) -> None:
     """Print, in one line, what is wrong."""
-    typer.echo(f"attention-book: {text}", err=True)
+    line = " ".join(str(text).split())
+    shown = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in line
+    )
+    with contextlib.suppress(OSError):  # nobody can be told
+        typer.echo(f"attention-book: {shown}", err=True)
 
 
-def main() -> None:
-    """Run the command; an error is one line, and the exit status 1."""
+def main(ready: Callable[[], object] | None = None) -> None:
+    """Run the command; an error is one line, and the exit status 1.
+
+    Args:
+        ready: Is called when all is imported, before anything is done.
+    """
     try:
-        app()
+        import_command(*sys.argv[1:2])
+        if ready:
+            ready()
+        app(prog_name="attention-book")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except OSError as error:
+        is_closed = error.errno == errno.EBADF
+        why = "it is closed" if is_closed else error.strerror or error
+        print_error(f"{error.filename}: {why}" if error.filename else why)
+        sys.exit(1)
     except USER_ERRORS as error:
         print_error(error)
         sys.exit(1)

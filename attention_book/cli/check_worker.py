@@ -1,7 +1,8 @@
-# Made from docs/chapters/40-cli.md (29f7f65e3644). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (60376eca1006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Run a reader's file and the check of its exercise. A process of its own."""
 
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -30,7 +31,10 @@ def _run(name: str, text: str, file: str, given: dict[str, Any]) -> Any:
 def _try(job: dict[str, Any]) -> dict[str, Any]:
     """Run the file, then the check; return what became of it."""
     try:
+        gc.disable()  # while PyTorch is imported
         found = vars(_run("exercise", job["text"], job["file"], {}))
+        gc.freeze()
+        gc.enable()
         for name in job["names"]:
             if name not in found:
                 return {"kind": "missing", "name": name}
@@ -45,7 +49,10 @@ def _describe(error: BaseException, file: str) -> dict[str, Any]:
     """Say what went wrong, and on which line of the reader's file."""
     whole = traceback.extract_tb(error.__traceback__)
     calls = [call for call in whole if call.filename in (file, _CHECK)]
-    message = " ".join(str(error).split())
+    try:
+        message = " ".join(str(error).split())
+    except Exception as another:  # by the reader's own class
+        message = f"its text raises {type(another).__name__}"
     at_check = bool(calls) and calls[-1].filename == _CHECK
     if isinstance(error, AssertionError) and at_check:
         return {"kind": "failed", "text": message}

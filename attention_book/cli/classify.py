@@ -1,14 +1,14 @@
-# Made from docs/chapters/40-cli.md (a3d41fefe2db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (cddb991a03c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from attention_book.cli.app import (
+from attention_book.cli.app import app
+from attention_book.cli.options import (
     DeviceName,
     PrecisionName,
-    app,
     refuse_folder,
 )
 from attention_book.images.classifier import DIGITS, Classifier

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (c58231f586aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (f2f434c25945). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE
@@ -64,7 +64,10 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
         raise ValueError(
             f"{name}: wanted 20 pairs or more to learn from, got {len(pairs)}"
         )
-    train, test = split_pairs(pairs, min(n_test, len(pairs) // 10))
+    try:
+        train, test = split_pairs(pairs, min(n_test, len(pairs) // 10))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
     return Corpus(train, {"unseen sentences": test})
 
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (ff28a9a42c68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e9e250e86e83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import time
 from typing import Annotated
 
@@ -6,16 +6,15 @@ from rich.box import SIMPLE
 from rich.table import Table
 from typer import Option
 
-from attention_book.cli.app import (
+from attention_book.cli.app import app, make_console
+from attention_book.cli.corpora import CORPUS_HELP, load_corpus
+from attention_book.cli.options import (
     BeamSize,
     DeviceName,
     ModelFile,
     PrecisionName,
-    app,
-    make_console,
     refuse_folder,
 )
-from attention_book.cli.corpora import CORPUS_HELP, load_corpus
 from attention_book.cli.translate import check_line
 from attention_book.corpus.punctuation import detokenize
 from attention_book.decoding.scores import score
@@ -45,7 +44,10 @@ def evaluate(
     for name, pairs in load_corpus(corpus).tests.items():
         sources, targets = zip(*pairs[:n], strict=True)
         for source in sources:
-            check_line(translator, source, 0)
+            try:
+                check_line(translator, source)
+            except ValueError as error:
+                raise ValueError(f"{corpus}: {error}") from None
         began = time.perf_counter()
         outputs = translator.translate(sources, beam_size=beam)
         elapsed = time.perf_counter() - began

@@ -1,13 +1,16 @@
-# Made from docs/chapters/40-cli.md (db4398efce97). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (42569f5588b5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
+import contextlib
 import difflib
 import json
 import locale
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
@@ -27,6 +30,7 @@ _WORKER = Path(__file__).with_name("check_worker.py")
 _MARKER = "# attention-book exercise "  # begins the first line of a file
 _WIDTH = 77  # columns of a comment
 _TIME_LIMIT = 60  # seconds
+_MAX_BYTES = 1_000_000  # of a reader's file
 _Language = Annotated[
     Literal["zh", "en"] | None,
     Option(help="The language to speak.", show_default="that of the locale"),
@@ -117,7 +121,7 @@ def exercise(
         lines += ["", _localize(language, then)]
         comment = [f"# {line}".rstrip() for line in lines]
         text = [_MARKER + exercise_id, *comment, "", *found["stub"], ""]
-        _print_utf8("\n".join(text))
+        typer.echo("\n".join(text), nl=False)
         return
     chapter = ""
     for name, found in _load_exercises().items():
@@ -126,15 +130,12 @@ def exercise(
         typer.echo(f"   {name}  {found['title'][side]}")
 
 
-def _print_utf8(text: str) -> None:
-    """Print to a terminal as it wants it, and to a file as Python reads it."""
-    typer.echo(text if sys.stdout.isatty() else text.encode(), nl=False)
-
-
 def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
     """Return the id in a reader's file, and its text, if it can be run."""
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        with file.open("rb") as opened:
+            data = opened.read(_MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         wrong = "{file}：请存成 UTF-8，第 {at} 个字节不是 | "
         wrong += "{file}: wanted UTF-8, got another byte at {at}"
@@ -145,6 +146,10 @@ def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
     except OSError as error:
         wrong = "{file}：读不了，{why} | {file}: cannot be read: {why}"
         _refuse(language, wrong, file=file, why=error.strerror)
+    if len(data) > _MAX_BYTES:
+        wrong = "{file}：应当至多 {most:,} 字节 | "
+        wrong += "{file}: wanted at most {most:,} bytes, got more"
+        _refuse(language, wrong, file=file, most=_MAX_BYTES)
     marker = re.search(rf"(?m)^{_MARKER}(\S+)\s*$", text)
     if not marker:
         wrong = "{file}：第一行要写明是哪一道练习，比如 {marker}03-2 | "
@@ -152,13 +157,14 @@ def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
         _refuse(language, wrong, file=file, marker=_MARKER)
     stub = "\n".join(_find(marker[1], language)["stub"])
     try:
-        tree = ast.parse(text)
-        compile(tree, str(file), "exec")  # finds a return outside of all
-    except (SyntaxError, ValueError) as error:  # such as a NUL byte
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text)
+            compile(tree, str(file), "exec")  # finds a return outside of all
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         wrong = "{file} 第 {line} 行有语法错误：{why} | "
         wrong += "{file}, line {line}: a syntax error: {why}"
-        why = getattr(error, "msg", error)
+        why = getattr(error, "msg", str(error)) or "nested too deeply"
         _refuse(language, wrong, file=file, line=line, why=why)
     if ast.dump(tree) == ast.dump(ast.parse(stub)):
         wrong = "{file}：还没有写 | {file}: not written yet"
@@ -180,18 +186,28 @@ def _try(file: Path, text: str, found: dict[str, Any]) -> dict[str, Any]:
         job.write_text(json.dumps(about), "utf-8")
         paths = map(str, (_WORKER, job, result))
         command = [sys.executable, "-u", "-P", *paths]
+        worker = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, process_group=0
+        )
         try:
-            ended = subprocess.run(
-                command,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                timeout=_TIME_LIMIT,
-            )
+            status = worker.wait(_TIME_LIMIT)
         except subprocess.TimeoutExpired:
             return {"kind": "late", "limit": _TIME_LIMIT}
+        finally:  # after Ctrl-C too; and with all that it has started
+            _kill(worker)
         if not result.exists():
-            return {"kind": "ended", "status": ended.returncode}
+            return {"kind": "ended", "status": status}
         return json.loads(result.read_text("utf-8"))
+
+
+def _kill(worker: subprocess.Popen[bytes]) -> None:
+    """End a process and, where there are process groups, all of its group."""
+    with contextlib.suppress(OSError):  # nobody is left
+        if sys.platform == "win32":
+            worker.kill()
+        else:
+            os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
 
 
 _RESULTS = {

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (32b8930522e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (609b8024bf80). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import shlex
 import time
 from collections.abc import Callable
@@ -13,18 +13,16 @@ from typer import Argument, Option
 
 from attention_book import processes
 from attention_book.checkpoints.models import load_model
-from attention_book.cli.app import (
-    DeviceName,
-    PrecisionName,
-    app,
-    make_console,
-    print_error,
-    refuse_folder,
-)
+from attention_book.cli.app import app, make_console, print_error
 from attention_book.cli.corpora import (
     CORPUS_HELP,
     load_corpus,
     train_tokenizers,
+)
+from attention_book.cli.options import (
+    DeviceName,
+    PrecisionName,
+    refuse_folder,
 )
 from attention_book.losses import chunked_translation_loss
 from attention_book.runtime import get_compute_config

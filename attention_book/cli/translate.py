@@ -1,20 +1,24 @@
-# Made from docs/chapters/40-cli.md (5577722aa6ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (98545ceb277f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import codecs
+import contextlib
+import io
+import os
+import stat
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
-from rich.box import SIMPLE
-from rich.table import Table
 from typer import Argument, Option
 
-from attention_book.cli.app import (
+from attention_book.cli.app import app, make_console, print_error
+from attention_book.cli.options import (
     BeamSize,
     DeviceName,
     ModelFile,
     PrecisionName,
-    app,
-    make_console,
     refuse_folder,
 )
 from attention_book.corpus.special_tokens import SPECIAL_TOKENS
@@ -24,7 +28,7 @@ from attention_book.fast_decoding.translator import GRAMMAR, Translator
 from attention_book.runtime import get_compute_config
 
 
-__all__ = ["check_line", "read_lines", "translate"]
+__all__ = ["Line", "Source", "check_line", "read_lines", "translate"]
 
 
 @app.command()
@@ -36,7 +40,8 @@ def translate(
         ),
     ] = None,
     file: Annotated[
-        Path | None, Option(help="Translate each line of this file.")
+        Path | None,
+        Option(help="Translate each line of this file; - is standard input."),
     ] = None,
     model: ModelFile = GRAMMAR,
     beam: BeamSize = 1,
@@ -50,53 +55,165 @@ def translate(
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
     compute = get_compute_config(device, precision)
-    lines = texts or read_lines(file)
     refuse_folder(model)
-    translator = Translator.load(model, compute)
-    for number, line in enumerate(lines, 1):
-        check_line(translator, line, number if len(lines) > 1 else 0)
-    wanted = [line for line in lines if line.strip()]
-    found = iter(translator.translate(wanted, beam_size=beam))
-    for line in lines:  # an empty line stays empty
-        typer.echo(translation := next(found) if line.strip() else "")
-        if show_attention and translation:
-            _draw_attention(translator, line, beam)
+    with _open_source(texts, file) as source, _progress(source) as advance:
+        translator = Translator.load(model, compute)
+        is_empty, is_wrong = True, False
+        for line, translation in _translate_lines(translator, source, beam):
+            if line.error:
+                print_error(line.error)
+            if translation or source.prefix:  # an empty line stays empty
+                typer.echo(translation)
+            if show_attention and translation:
+                _draw_attention(translator, line.text, beam)
+            advance(line.size)
+            is_empty &= not (line.text or line.error)
+            is_wrong |= bool(line.error)
+    if is_empty:
+        raise ValueError(f"{source.name}: nothing to translate, got 0 words")
+    if is_wrong:
+        raise typer.Exit(1)
 
 
-def read_lines(file: Path | None) -> list[str]:
-    """Read the lines of a file, or of standard input."""
-    name = str(file or "standard input")
-    if not file and sys.stdin.isatty():  # somebody is typing
-        end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
-        typer.echo(f"Type one sentence a line; {end} ends.", err=True)
-    data = file.read_bytes() if file else sys.stdin.buffer.read()
+_CHUNK = 128  # lines that are translated together
+_MAX_BYTES = 1_000_000  # of a line
+
+
+class Source(NamedTuple):
+    """Lines to translate, and what messages call them."""
+
+    name: str
+    file: io.BufferedIOBase
+    prefix: str  # of a line's number; "" for a sentence on its own
+
+
+class Line(NamedTuple):
+    """A line of a source: its text, or what is wrong with it."""
+
+    text: str  # "" where it is blank
+    error: str
+    size: int  # bytes
+
+
+@contextlib.contextmanager
+def _open_source(
+    texts: list[str] | None, file: Path | None
+) -> Iterator[Source]:
+    """Open a file, standard input, or sentences as if they were a file."""
+    if texts:
+        lines = "\n".join(text.rstrip("\r\n") for text in texts)
+        data = lines.encode("utf-8", "surrogateescape")  # as it was typed
+        prefix = "line " if "\n" in lines else ""
+        yield Source("sentences", io.BytesIO(data), prefix)
+    elif file is None or str(file) == "-":
+        if sys.stdin.isatty():  # somebody is typing
+            end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+            typer.echo(f"Type one sentence a line; {end} ends.", err=True)
+        name = "standard input"
+        yield Source(name, sys.stdin.buffer, f"{name}:")  # type: ignore[arg-type]
+    else:
+        refuse_folder(file)
+        with file.open("rb") as opened:
+            yield Source(str(file), opened, f"{file}:")
+
+
+def read_lines(source: Source) -> Iterator[list[bytes]]:
+    """Yield lines as soon as they come, and no more than _CHUNK at a time."""
+    rest = b""
     try:
-        text = data.decode("utf-8-sig").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name}: wanted UTF-8, got another byte at {error.start}"
-        ) from None
-    if not text.strip():
-        raise ValueError(f"{name}: nothing to translate")
-    return [line.removesuffix("\r") for line in text.split("\n")]
+        while data := source.file.read1(1 << 16):
+            *lines, rest = (rest + data).split(b"\n")
+            for start in range(0, len(lines), _CHUNK):
+                yield lines[start : start + _CHUNK]
+            if len(rest) > _MAX_BYTES:
+                raise ValueError(
+                    f"{source.name}: wanted lines of at most {_MAX_BYTES:,} "
+                    "bytes, got a longer one; is it a text file?"
+                )
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, source.name) from None
+    if rest:
+        yield [rest]
 
 
-def check_line(translator: Translator, line: str, number: int) -> None:
-    """Raise ValueError, with the line's number, unless it can be read."""
+def check_line(translator: Translator, text: str) -> None:
+    """Raise ValueError unless the translator can read this text."""
     try:
-        if line.strip() or not number:
-            translator.encode(line)
+        translator.encode(text)
     except ValueError as error:
-        where = f"line {number}: " if number else ""
         known = ""
-        if isinstance(translator.source, WordTokenizer) and line.strip():
+        if isinstance(translator.source, WordTokenizer):
             n = len(translator.source) - len(SPECIAL_TOKENS)
             known = f" (this model knows {n}; see: attention-book corpus)"
-        raise ValueError(f"{where}{error}{known}") from None
+        raise ValueError(f"{error}{known}") from None
+
+
+def _read_line(translator: Translator, data: bytes, place: str) -> Line:
+    """Decode a line, and see whether the translator can read it."""
+    size = len(data) + 1
+    try:
+        text = data.decode("utf-8").strip()
+        if "\0" in text:
+            raise ValueError("wanted text, got a NUL byte")
+        if text:
+            check_line(translator, text)
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{data[error.start]:x} at {error.start}"
+        return Line("", f"{place}wanted UTF-8, got {byte}", size)
+    except ValueError as error:
+        return Line("", f"{place}{error}", size)
+    return Line(text, "", size)
+
+
+def _translate_lines(
+    translator: Translator, source: Source, beam: int
+) -> Iterator[tuple[Line, str]]:
+    """Yield each line with its translation, in order."""
+    n_before = 0
+    for chunk in read_lines(source):
+        lines = []
+        for number, data in enumerate(chunk, n_before + 1):
+            mark = codecs.BOM_UTF8 if number == 1 else b""
+            text = data.removeprefix(mark)
+            place = f"{source.prefix}{number}: " if source.prefix else ""
+            lines.append(_read_line(translator, text, place))
+        n_before += len(lines)
+        texts = [line.text for line in lines if line.text]
+        found = iter(translator.translate(texts, beam_size=beam))
+        for line in lines:
+            yield line, next(found) if line.text else ""
+
+
+@contextlib.contextmanager
+def _progress(source: Source) -> Iterator[Callable[[int], object]]:
+    """Show how much of a file is done, if nothing else on the screen does."""
+    console = make_console(stderr=True)
+    try:
+        status = os.fstat(source.file.fileno())
+    except io.UnsupportedOperation:  # sentences
+        status = None
+    if (
+        not console.is_terminal
+        or sys.stdout.isatty()
+        or status is None
+        or not stat.S_ISREG(status.st_mode)
+    ):
+        yield lambda _: None
+        return
+    from rich.progress import Progress
+
+    with Progress(
+        console=console, transient=True, redirect_stdout=False
+    ) as progress:
+        task = progress.add_task(source.name, total=status.st_size)
+        yield partial(progress.advance, task)
 
 
 def _draw_attention(translator: Translator, text: str, beam: int) -> None:
     """Print the mean cross-attention weights of each token generated."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
     source = translator.encode(text)
     (target,) = translator.generate([source], beam)
     weights = cross_weights(translator.model, source, target)

@@ -1,11 +1,23 @@
-# Made from docs/chapters/41-grammar.md (5975c5b4dd6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.corpus.batches import make_batches, pad
+# Made from docs/chapters/41-grammar.md (643a57f2e5b8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.corpus.grammar import Phrase, sentence
 from attention_book.corpus.leaks import find_leaks, read_pairs
 from attention_book.corpus.punctuation import detokenize, tokenize
 from attention_book.corpus.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
 from attention_book.corpus.split import Split, is_held_out, make_split
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
+
+
+TYPE_CHECKING = False  # batches need PyTorch: import them when asked for
+if TYPE_CHECKING:
+    from attention_book.corpus.batches import make_batches, pad
+else:
+
+    def __getattr__(name: str) -> object:
+        if name in ("make_batches", "pad"):
+            import attention_book.corpus.batches as batches
+
+            return vars(batches)[name]
+        raise AttributeError(f"{__name__} has no attribute {name!r}")
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (1085bbc5a7be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (97cea13c1c35). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 import unicodedata
@@ -89,7 +89,8 @@ def split_pairs(
     ]
     if not train:
         raise ValueError(
-            f"wanted more than the {n_test} pairs for testing, and some "
-            f"unlike them, got {len(pairs)}"
+            f"wanted pairs to train on that differ from the {n_test} for "
+            "testing in more than case, digits and punctuation, got none "
+            f"among {len(pairs)}"
         )
     return train, test

@@ -1,0 +1,39 @@
+# Made from docs/chapters/40-cli.md (251bbd5326bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Option
+
+from attention_book.runtime import Precision
+
+
+__all__ = [
+    "BeamSize",
+    "DeviceName",
+    "ModelFile",
+    "PrecisionName",
+    "refuse_folder",
+]
+
+
+ModelFile = Annotated[
+    Path,
+    Option(help="A file made by train.", show_default="the book's own model"),
+]
+BeamSize = Annotated[  # even small vocabularies have more than 100 tokens
+    int,
+    Option(help="Hypotheses to keep; 1 is greedy.", min=1, max=100),
+]
+DeviceName = Annotated[
+    str, Option(help="auto, cpu, cuda, cuda:N or mps; auto: the best here.")
+]
+PrecisionName = Annotated[
+    Literal["auto", Precision],
+    Option(help="Precision to compute in; auto: what suits the device."),
+]
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise ValueError if it is a folder and no file."""
+    if path.is_dir():
+        raise ValueError(f"{path}: wanted a file, got a folder")

@@ -1,0 +1,263 @@
+"""The command as a process: how it starts, what it writes to, how it ends.
+
+Where it can be, it is tried with `exercise`, which needs no PyTorch and so
+starts in a tenth of the time.
+"""
+
+import io
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import attention_book
+from attention_book import _api, processes
+from attention_book.cli import app, main
+from attention_book.cli.app import _COMMANDS, USER_ERRORS, import_command
+from literate.chapter import ROOT
+
+
+COMMAND = [sys.executable, "-m", "attention_book"]
+posix_only = pytest.mark.skipif(os.name != "posix", reason="of POSIX shells")
+
+
+def start(*arguments: str, **how: Any) -> "subprocess.Popen[bytes]":
+    """Start a process whose output and errors are read."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        arguments, **pipes | {"env": environment, "cwd": ROOT} | how
+    )
+
+
+def shell(line: str) -> tuple[int, str, str]:
+    """Run a line of a shell, in which $ab is the command."""
+    process = start("bash", "-c", line.replace("$ab", " ".join(COMMAND)))
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out.decode(), err.decode()
+
+
+def test_what_needs_no_pytorch_does_not_import_it(tmp_path: Path) -> None:
+    """Nor does the package itself, until a name of it is used."""
+    file = tmp_path / "ex.py"
+    file.write_text("# attention-book exercise 03-2\nx = (", "utf-8")
+    corpus = tmp_path / "letters.tsv"
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    corpus.write_text("\n".join(f"{c * 5}\t{c} 词" for c in letters), "utf-8")
+    program = f"""
+import sys
+import attention_book
+import attention_book.__main__
+from attention_book.cli.app import main
+statuses = []
+for line in (
+    "--help", "--version", "exercise", "exercise 03-2", "exercise 99-9",
+    "check {file}", "corpus {corpus}", "corpus klingon", "corpus no.tsv",
+    "nonsense", "--nonsense",
+):
+    sys.argv = ["attention-book", *line.split()]
+    try:
+        main()
+    except SystemExit as ended:
+        statuses.append(ended.code)
+    assert "torch" not in sys.modules, line
+assert attention_book.vit.ViT is attention_book.ViT
+assert "torch" in sys.modules
+print(*statuses)
+"""
+    found = start(sys.executable, "-c", program)
+    out, err = (text.decode() for text in found.communicate())
+    assert found.returncode == 0, err
+    assert out.splitlines()[-1] == "0 0 0 0 2 2 0 1 1 2 2"
+    assert "attention-book: no.tsv: No such file or directory\n" in err
+
+
+def test_the_root_has_every_public_name_and_no_other() -> None:
+    assert attention_book.__all__ == _api.__all__ == sorted(_api.__all__)
+    assert {*_api.__all__, "__version__"} <= {*dir(attention_book)}
+    everything: dict[str, object] = {}
+    exec("from attention_book import *", everything)
+    del everything["__builtins__"]
+    assert everything == {name: vars(_api)[name] for name in _api.__all__}
+    for thing in everything.values():
+        assert pickle.loads(pickle.dumps(thing)) is thing  # noqa: S301
+    with pytest.raises(AttributeError, match="attention_book has no attribut"):
+        attention_book.nothing  # noqa: B018
+    with pytest.raises(ImportError, match="nothing"):
+        exec("from attention_book import nothing")
+
+
+def test_help_says_of_each_command_what_its_function_does() -> None:
+    for name, (module, what) in _COMMANDS.items():
+        import_command(name)
+        functions = vars(sys.modules[f"attention_book.cli.{module}"])
+        function = functions.get(name) or functions[f"_show_{name}"]
+        assert function.__doc__ == what
+    assert len(app.registered_commands) == len(_COMMANDS)
+
+
+def test_errors_of_the_user_are_the_same_with_and_without_torchrun() -> None:
+    assert USER_ERRORS == processes.USER_ERRORS
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        ("$ab --version 0<&- 2>&-", 0, None),
+        ("$ab --version >&-", 1, "standard output: it is closed"),
+        ("$ab --version 0<&- >&- 2>&-", 1, None),
+        ("$ab exercise 99-9 --language en 2>/dev/full", 2, None),
+        ("$ab exercise > /dev/full", 1, "standard output: No space left on d"),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_is_one_line(
+    line: str, status: int, said: str | None
+) -> None:
+    found, _, err = shell(line)
+    assert found == status
+    assert err.startswith(f"attention-book: {said}") if said else not err
+    assert err.count("\n") == bool(said)
+
+
+@posix_only
+def test_standard_input_that_was_closed_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is made so by _open_streams."""
+    number = os.open(os.devnull, os.O_WRONLY)
+    with io.TextIOWrapper(io.BufferedReader(io.FileIO(number))) as closed:
+        monkeypatch.setattr(sys, "stdin", closed)
+        monkeypatch.setattr(sys, "argv", ["attention-book", "translate"])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    assert stopped.value.code == 1
+    wanted = ("", "attention-book: standard input: it is closed\n")
+    assert capsys.readouterr() == wanted
+
+
+@posix_only
+def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    """What is written to standard error must not end up in a checkpoint."""
+    program = (
+        "import os, subprocess, sys\n"
+        "from attention_book.__main__ import _open_streams\n"
+        "_open_streams()\n"
+        "file = open(sys.argv[1], 'w')\n"
+        "print('lost', file=sys.stderr, flush=True)\n"
+        "subprocess.run(['sh', '-c', 'echo lost >&2'])\n"
+        "sys.exit(file.fileno())"
+    )
+    file = tmp_path / "file"
+    python = f"{sys.executable} -c '{program.replace(chr(39), chr(34))}'"
+    status, _, _ = shell(f"{python} {file} <&- >&- 2>&-")
+    assert status > 2
+    assert file.read_text("utf-8") == ""
+
+
+@posix_only
+def test_a_reader_who_leaves_ends_it_quietly() -> None:
+    process = start(*COMMAND, "exercise")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(60) == 141
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [("ascii", "utf-8"), ("latin-1", "utf-8"), ("gb18030", "gb18030")],
+)
+def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
+    """Its own encoding if that has Chinese, and UTF-8 if it has not."""
+    ours, theirs = os.openpty()
+    variables = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    process = start(
+        *[*COMMAND, "exercise", "03-2", "--language", "zh"],
+        env={**os.environ, **variables},
+        stdout=theirs,
+    )
+    os.close(theirs)
+    printed = b""
+    while b"attention-book check" not in printed:
+        printed += os.read(ours, 1 << 16)
+    process.communicate()
+    os.close(ours)
+    assert "练习 03-2，只看过去" in printed.decode(shown)
+
+
+@posix_only
+@pytest.mark.parametrize("after", ["typer", "torch.version"])
+def test_ctrl_c_while_modules_are_imported_ends_it_quietly(after: str) -> None:
+    """Python itself says which module it has just imported."""
+    process = start(
+        sys.executable, "-X", "importtime", *COMMAND[1:], "translate"
+    )
+    assert process.stderr is not None
+    end = f"| {after}\n".encode()
+    for line in process.stderr:
+        if line.replace(b" ", b"").endswith(end.replace(b" ", b"")):
+            process.send_signal(signal.SIGINT)
+            break
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    said = [line for line in err.splitlines() if b"import time:" not in line]
+    assert said == []
+
+
+@posix_only
+def test_a_line_is_answered_when_it_comes_and_ctrl_c_ends_it() -> None:
+    process = start(*COMMAND, "translate", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for source, target in [
+        ("Tom chases Jerry.", "汤姆追逐杰瑞。"),
+        ("He bought two books.", "他买了两本书。"),
+        ("", ""),
+    ]:
+        process.stdin.write(f"{source}\n".encode())
+        process.stdin.flush()
+        assert process.stdout.readline().decode() == f"{target}\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == (b"", b"")
+    assert process.returncode == 130
+
+
+@posix_only
+def test_what_ignores_ctrl_c_goes_on() -> None:
+    """As a script does that runs in the background."""
+    status, out, err = shell(
+        "trap '' INT; $ab exercise & p=$!; sleep 0.1; kill -INT $p; wait $p"
+    )
+    assert (status, err) == (0, "")
+    assert "03-2" in out
+
+
+@pytest.mark.parametrize("daemon", [False, True])
+def test_handlers_and_threads_have_their_turn_before_the_end(
+    daemon: bool,
+) -> None:
+    program = (
+        "import atexit, threading, time\n"
+        "from attention_book.__main__ import _leave\n"
+        "def work():\n"
+        f"    time.sleep({9 if daemon else 0.2})\n"
+        "    print('worked', flush=True)\n"
+        f"threading.Thread(target=work, daemon={daemon}).start()\n"
+        "atexit.register(print, 'ended', flush=True)\n"
+        "print('begun')\n"
+        "_leave(3)"
+    )
+    process = start(sys.executable, "-c", program)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (3, b"")
+    wanted = ["begun", "ended"] if daemon else ["begun", "worked", "ended"]
+    assert out.decode().split() == wanted
