@@ -1,4 +1,4 @@
-# Made from docs/chapters/50-position-layers.md (3227cf38b609). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/50-position-layers.md (41ba4d479063). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -15,7 +15,7 @@ from attention_book.checks import (
     is_readable,
 )
 from attention_book.multi_head import MultiHeadAttention
-from attention_book.scoring import causal_mask
+from attention_book.scoring import causal_mask, fused_attention
 
 
 __all__ = [
@@ -271,22 +271,23 @@ class ALiBiAttention(MultiHeadAttention):
         keys, d_v = kv.value.shape[-2:]
         if mask is not None:
             check_mask(mask, (*query.shape[:-1], keys))
+        rate = self.dropout if self.training else 0.0
         if is_causal and queries == keys:
             query, kv = _add_position_features(query, kv, self.alibi.slopes)
-            if mask is not None:
-                mask = mask & causal_mask(keys, device=query.device)
-        else:
-            mask = self._table(queries, keys, mask, is_causal).to(query.dtype)
-        output = F.scaled_dot_product_attention(
-            query,
-            *kv,
-            attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=mask is None,
-            scale=d_k**-0.5,
-            enable_gqa=grouped,
+            output = fused_attention(
+                query,
+                *kv,
+                mask,
+                is_causal=True,
+                dropout=rate,
+                enable_gqa=grouped,
+                scale=d_k**-0.5,
+            )
+            return output[..., :d_v]
+        bias = self._table(queries, keys, mask, is_causal).to(query.dtype)
+        return F.scaled_dot_product_attention(
+            query, *kv, attn_mask=bias, dropout_p=rate, enable_gqa=grouped
         )
-        return output[..., :d_v]
 
     def _table(
         self, queries: int, keys: int, mask: Tensor | None, is_causal: bool

@@ -1,5 +1,6 @@
-# Made from docs/chapters/42-fused-attention.md (2f9d7f3ff5a5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (99be1462ffc7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -228,22 +229,52 @@ class AdditiveAttention(nn.Module):
         return _attend(scores, value, mask)
 
 
-def _join_causal(
-    mask: Tensor | None, query: Tensor, key: Tensor
-) -> tuple[Tensor | None, bool]:
-    """Join a mask with the causal one; return a mask and PyTorch's is_causal.
+_BLOCK_SIZE = 256  # queries
 
-    is_causal will do for as many queries as keys and no mask besides. A single
-    query stands at the last key and may attend to all: nothing to mask.
+
+def _causal_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    **options: Any,
+) -> Tensor:
+    """Let no query see past its own position; mask and options as in SDPA.
+
+    PyTorch's is_causal will do for as many queries as keys and no mask
+    besides. A single query stands at the last key and sees all. Else blocks
+    of queries get the mask of the keys up to their end, so that no mask is
+    square; only a compiler, which can not unroll any length, gets it whole.
     """
     queries = query.shape[-2]
     keys = key.shape[-2]
     if queries == 1:
-        return mask, False
+        return F.scaled_dot_product_attention(
+            query, key, value, mask, **options
+        )
     if mask is None and queries == keys:
-        return None, True
-    causal = causal_mask(queries, keys, device=query.device)
-    return (causal if mask is None else mask & causal), False
+        return F.scaled_dot_product_attention(
+            query, key, value, is_causal=True, **options
+        )
+    whole = torch.compiler.is_compiling() or queries > keys
+    starts = [0] if whole else range(0, queries, _BLOCK_SIZE)
+    outputs = []
+    for start in starts:
+        end = queries if whole else min(start + _BLOCK_SIZE, queries)
+        seen = end + keys - queries
+        block = causal_mask(end - start, seen, device=query.device)
+        if mask is not None:
+            rows = mask if mask.shape[-2] == 1 else mask[..., start:end, :]
+            block = block & rows[..., :seen]
+        output = F.scaled_dot_product_attention(
+            query[..., start:end, :],
+            key[..., :seen, :],
+            value[..., :seen, :],
+            block,
+            **options,
+        )
+        outputs.append(output)
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2)
 
 
 def fused_attention(
@@ -255,6 +286,7 @@ def fused_attention(
     is_causal: bool = False,
     dropout: float = 0.0,
     enable_gqa: bool = False,
+    scale: float | None = None,
 ) -> Float[Tensor, "*batch queries d_v"]:
     """Scaled dot-product attention without the matrix of scores.
 
@@ -269,6 +301,7 @@ def fused_attention(
         dropout: Dropout rate of the weights; not fused on the CPU.
         enable_gqa: Grouped-query attention: let there be fewer heads of keys
             than of queries, each for as many heads of queries in a row.
+        scale: Factor of the scores; by default 1/√d_k.
 
     Returns:
         The output, one row for each query.
@@ -285,13 +318,18 @@ def fused_attention(
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
         mask = mask if mask.ndim > 1 else mask.expand(1, key.shape[-2])
-    if is_causal:
-        mask, is_causal = _join_causal(mask, query, key)
     if missing := (None,) * (4 - query.ndim):  # the kernels want four axes
         query = query[missing]
         key = key[missing]
         value = value[missing]
-    output = F.scaled_dot_product_attention(
-        query, key, value, mask, dropout, is_causal, enable_gqa=enable_gqa
+    attend = _causal_attention if is_causal else F.scaled_dot_product_attention
+    output = attend(
+        query,
+        key,
+        value,
+        mask,
+        dropout_p=dropout,
+        enable_gqa=enable_gqa,
+        scale=scale,
     )
     return output[(0,) * len(missing)] if missing else output

@@ -1,8 +1,11 @@
 """attention_book.fast_decoding against the plain path, for all that is built."""
 
+import copy
 import itertools
+import pickle
 from collections.abc import Callable
 from functools import partial
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, get_args
 
@@ -534,6 +537,57 @@ def test_what_the_fast_decoders_do_not_know_is_named() -> None:
         ValueError, match=r"must be a Transformer, got MaskedTransformer$"
     ):
         StaticDecoder(masked, ON_CPU)
+
+
+def pickled(x: Any) -> Any:
+    return pickle.loads(pickle.dumps(x))  # noqa: S301
+
+
+def sent(x: Any) -> Any:
+    """As multiprocessing sends it: tensors in shared memory."""
+    return pickle.loads(ForkingPickler.dumps(x))  # noqa: S301
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled, sent])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"norm": "pre", "positions": "rotary", "n_kv_heads": 2},
+        {"norm": "post", "feed_forward": "gelu", "positions": "learned"},
+        {"positions": "alibi", "feed_forward": "swiglu"},
+    ],
+)
+def test_decoders_can_be_copied_and_pickled(
+    config: dict[str, Any], copied: Callable[[Any], Any], unchecked: None
+) -> None:
+    model = make_varied(SOURCES, **config)
+    translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
+    static = StaticDecoder(model, ON_CPU)
+    expected = translator.generate(SOURCES)
+    assert len(set(map(tuple, expected))) > 1
+    static.generate(*pad(SOURCES), max_length=MAX)  # fills a bucket
+    with torch.no_grad():
+        model.target_embedding.tokens.weight.zero_()  # a copy is a copy
+    found = copied(translator)
+    assert found.generate(SOURCES) == expected
+    assert found.generate(SOURCES, 2) == translator.generate(SOURCES, 2)
+    assert found.translate(["a b"]) == translator.translate(["a b"])
+    found = copied(static)
+    assert not found.buckets
+    assert found.generate(*pad(SOURCES), max_length=MAX) == static.generate(
+        *pad(SOURCES), max_length=MAX
+    )
+
+
+def test_a_copied_layer_is_laid_out_anew() -> None:
+    weight = torch.randn(5, 3)
+    layer = PrepackedLinear(weight, nn.Parameter(torch.randn(5)))
+    found = pickled(layer)
+    assert (found.tiles is None) == (layer.tiles is None)
+    assert torch.equal(found.transposed, layer.transposed)
+    for rows in (1, 4):
+        x = torch.randn(rows, 3)
+        assert torch.equal(found(x), layer(x))
 
 
 @pytest.mark.parametrize("max_length", [0, -1])

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from attention_book import scoring
 from attention_book.scoring import (
     AdditiveAttention,
     causal_mask,
@@ -145,9 +146,11 @@ def test_scaled_attention_is_the_formula() -> None:
 
 @pytest.mark.parametrize("kind", ["none", "padding", "empty rows"])
 @pytest.mark.parametrize("queries", [1, QUERIES, KEYS, KEYS + 4])
+@pytest.mark.parametrize("block_size", [256, KEYS, 3, 1])
 def test_is_causal_aligns_the_last_query_with_the_last_key(
-    queries: int, kind: str
+    queries: int, kind: str, block_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(scoring, "_BLOCK_SIZE", block_size)
     generator = torch.Generator().manual_seed(0)
     q = torch.randn(BATCH, HEADS, queries, D_K, generator=generator)
     _, k, v = inputs()
@@ -159,6 +162,82 @@ def test_is_causal_aligns_the_last_query_with_the_last_key(
     expected, _ = scaled_dot_product_attention(q, k, v, both)
     result = fused_attention(q, k, v, mask, is_causal=True)
     torch.testing.assert_close(result, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", MASKS[1:])
+@pytest.mark.parametrize("block_size", [2, 4])
+def test_causal_blocks_have_the_gradients_of_the_whole(
+    kind: str, block_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "_BLOCK_SIZE", block_size)
+    mask = some_mask(kind)
+    assert mask is not None
+    both = mask & causal_mask(QUERIES, KEYS)
+    dtype = torch.float32
+    blocks = results(fused_attention, dtype, mask=mask, is_causal=True)
+    whole = results(scaled_dot_product_attention, dtype, mask=both)
+    close(blocks, whole, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("kind", ["right", "left", "holes", "none"])
+def test_causality_with_padding_builds_no_square(kind: str) -> None:
+    keys = 900  # three blocks of queries and a part
+    queries = keys - 7 if kind == "none" else keys
+    x = torch.randn(2, 1, keys, 8, generator=torch.Generator().manual_seed(0))
+    right = padding_mask(torch.tensor([keys, 600]), keys)
+    mask = {
+        "right": right,
+        "left": right.flip(-1),
+        "holes": right & (torch.arange(keys) % 3 > 0),
+        "none": None,
+    }[kind]
+    query = x[:, :, :queries]
+    with torch.no_grad(), Largest() as largest:
+        found = fused_attention(query, x, x, mask, is_causal=True)
+    assert largest.elements <= 2 * 256 * keys
+    causal = causal_mask(queries, keys)
+    both = causal if mask is None else causal & mask
+    expected, _ = scaled_dot_product_attention(query, x, x, both)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_causality_with_padding_compiles_for_any_length() -> None:
+    torch.compiler.reset()
+
+    def padded(x: Tensor, lengths: Tensor) -> Tensor:
+        mask = padding_mask(lengths, x.shape[-2])
+        return fused_attention(x, x, x, mask, is_causal=True)
+
+    compiled = torch.compile(
+        padded, backend="eager", fullgraph=True, dynamic=True
+    )
+    for length, stance in (5, "default"), (300, "fail_on_recompile"):
+        x = torch.randn(2, 3, length, 8)
+        lengths = torch.tensor([length, 2])
+        with torch.compiler.set_stance(stance):
+            found = compiled(x, lengths)
+        torch.testing.assert_close(found, padded(x, lengths))
+
+
+# PyTorch imports what it deprecates itself.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("kind", ["none", "padding"])
+def test_forward_derivatives_need_the_math_kernel(kind: str) -> None:
+    _, key, _ = (x.detach().double() for x in inputs())
+    mask = some_mask(kind)
+    direction = torch.ones_like(key)
+
+    def attention(query: Tensor) -> Tensor:
+        return fused_attention(query, key, key, mask, is_causal=True)
+
+    with pytest.raises(NotImplementedError, match="forward AD"):
+        torch.func.jvp(attention, (key,), (direction,))
+    with sdpa_kernel(SDPBackend.MATH):
+        _, found = torch.func.jvp(attention, (key,), (direction,))
+    step = 1e-5 * direction
+    difference = (attention(key + step) - attention(key - step)) / 2e-5
+    torch.testing.assert_close(found, difference, atol=1e-8, rtol=1e-6)
 
 
 def test_the_future_does_not_leak() -> None:
@@ -439,6 +518,21 @@ def test_shapes_are_checked_in_the_tests() -> None:
     query, key, value = inputs()
     with pytest.raises(TypeCheckError):
         dot_product_attention(query, key[..., 1:], value)
+
+
+class Largest(TorchDispatchMode):
+    """Record the size of the largest tensor that is made inside `with`."""
+
+    elements = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        made = result if isinstance(result, tuple) else (result,)
+        sizes = [x.numel() for x in made if isinstance(x, Tensor)]
+        self.elements = max([self.elements, *sizes])
+        return result
 
 
 class Masks(TorchDispatchMode):

@@ -1,5 +1,6 @@
-# Made from docs/chapters/36-fast-decoding.md (642d9d4fbd90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (72576febdb32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -161,6 +162,10 @@ class StaticDecoder:
         self.buckets: dict[
             tuple[int, int, int], tuple[StaticDecodingState, _Step]
         ] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle without the captured steps, which can be neither."""
+        return StaticDecoder, (self.model, self.compute)
 
     def bucket(
         self, batch_size: int, source_length: int, max_length: int

@@ -1,5 +1,6 @@
-# Made from docs/chapters/36-fast-decoding.md (17f31dfe9e7c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c5ac3310b752). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -49,6 +50,10 @@ class PrepackedLinear(nn.Module):
         return torch.ops.mkldnn._linear_pointwise(
             x, self.tiles, self.bias, "none", [], ""
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as what it was made from: tiles can be neither."""
+        return PrepackedLinear, (self.weight, self.bias)
 
     __call__ = forward  # skips nn.Module's __call__, which looks for hooks
 
