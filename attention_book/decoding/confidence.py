@@ -1,9 +1,10 @@
-# Made from docs/chapters/54-confidence.md (ead5b5fbb2db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (068f07275b3f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.corpus.batches import pad
@@ -28,7 +29,7 @@ class Calibration(NamedTuple):
     confidence = σ(scale · ln(p / (1 - p)) + offset). The default leaves p as
     it is, and is sure of everything.
 
-    Source: Platt (1999), on the log-odds.
+    Source: Platt (1999), §2, on the model's log-odds.
     """
 
     scale: float = 1.0
@@ -37,10 +38,46 @@ class Calibration(NamedTuple):
 
     def confidence(self, log_prob: float) -> float:
         """Return the calibrated probability."""
-        p = min(math.exp(log_prob), 1 - 1e-6)
-        log_odds = log_prob - math.log1p(-p)
-        x = self.scale * log_odds + self.offset
+        x = self.scale * _log_odds(log_prob) + self.offset
         return 1 / (1 + math.exp(min(-x, 700)))
+
+    @classmethod
+    def fit(
+        cls,
+        log_probs: Sequence[float],
+        right: Sequence[bool],
+        threshold: float = 0.0,
+    ) -> "Calibration":
+        """Fit scale and offset by logistic regression.
+
+        Args:
+            log_probs: What the model gave to its translations.
+            right: Which of them were right.
+            threshold: Of the new calibration.
+        """
+        x = torch.tensor([_log_odds(log_prob) for log_prob in log_probs])
+        n_right, n_wrong = sum(right), len(right) - sum(right)
+        smoothed = (1 / (n_wrong + 2), (n_right + 1) / (n_right + 2))
+        labels = torch.tensor([smoothed[is_right] for is_right in right])
+        line = torch.tensor([1.0, 0.0], requires_grad=True)
+        optimizer = torch.optim.LBFGS([line], max_iter=100)
+
+        def loss() -> Tensor:
+            optimizer.zero_grad()
+            found = F.binary_cross_entropy_with_logits(
+                line[0] * x + line[1], labels
+            )
+            found.backward()
+            return found
+
+        optimizer.step(loss)
+        return cls(*line.tolist(), threshold)
+
+
+def _log_odds(log_prob: float) -> float:
+    """Return ln(p / (1 - p)), where p is kept below 1 - 1e-6."""
+    p = min(math.exp(log_prob), 1 - 1e-6)
+    return log_prob - math.log1p(-p)
 
 
 @torch.no_grad()
