@@ -6,6 +6,7 @@ the book has given up, which stand in retired.toml.
 """
 
 import ast
+import io
 import re
 import sys
 import tomllib
@@ -177,7 +178,10 @@ def retired_in_files(root: Path = ROOT) -> Iterator[str]:
 
 def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """What a module defines: functions, classes, arguments, attributes, fields, constants."""
+    named_by_others = {*_overrides(tree)}
     for node in ast.walk(tree):
+        if node in named_by_others:
+            continue
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
                 yield node.lineno, name
@@ -187,6 +191,15 @@ def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
             for statement in node.body:
                 targets = getattr(statement, "targets", [getattr(statement, "target", None)])
                 yield from ((t.lineno, t.id) for t in targets if isinstance(t, ast.Name))
+
+
+def _overrides(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The methods that override one of a class of Python's module io, such as write."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(bases=[ast.Attribute(value=ast.Name(id="io"), attr=base)]):
+                names = dir(getattr(io, base, object))
+                yield from (s for s in node.body if getattr(s, "name", "") in names)
 
 
 def _limits(page: Chapter) -> list[str]:

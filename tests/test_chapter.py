@@ -265,6 +265,7 @@ def test_the_workshop_may_own_files_in_the_folder_of_an_idea(
         ("30", ["cake/a.py"], "the name of no chapter before the workshop"),
         ("30", ["nut/a.py"], "02-nut.md:1 defines attention_book/nut.py"),
         ("30", ["pie.py", "pie/a.py"], "a folder of that name; keep one"),
+        ("05", ["_api.py"], "a chapter owns attention_book/pie.py or files in"),
     ],
 )  # fmt: skip
 def test_a_file_belongs_to_one_chapter_that_may_own_it(
@@ -278,6 +279,15 @@ def test_a_file_belongs_to_one_chapter_that_may_own_it(
     with pytest.raises(ChapterError) as caught:
         read_all(tmp_path)
     assert says in str(caught.value)
+
+
+def test_the_root_is_the_preface_and_the_workshop(tmp_path: Path) -> None:
+    titles = [f"attention_book/{name}.py" for name in ("__init__", "_api")]
+    write(tmp_path, "chapters/00-preface.md", *titles)
+    write(tmp_path, "chapters/30-pie.md", "attention_book/__main__.py")
+    preface, pie = read_all(tmp_path)
+    assert [*preface.modules] == titles
+    assert [*pie.modules] == ["attention_book/__main__.py"]
 
 
 def test_drafts_are_pages_and_no_chapters(tmp_path: Path) -> None:

@@ -138,6 +138,22 @@ def test_retired_names_are_not_defined_again(
     assert list(retired_in_files(tmp_path)) == []
 
 
+def test_a_name_that_python_has_chosen_passes(tmp_path: Path) -> None:
+    module = tmp_path / "attention_book/apple.py"
+    module.parent.mkdir()
+    text = "import io\nclass A(io.FileIO):\n    def write(self): ..."
+    module.write_text(text)
+    assert list(retired_in_files(tmp_path)) == []
+    for other in (
+        text.replace("(io.FileIO)", ""),
+        text.replace("write", "look"),
+        text.replace("write(self)", "read(self, look)"),
+        f"{text}\ndef write(x): ...",
+    ):
+        module.write_text(other)
+        assert len(list(retired_in_files(tmp_path))) == 1
+
+
 def test_short_strings_are_checked_too() -> None:
     text = (
         "## 令牌 | Token\n\n/// note | 遮蔽 | Mask\n\n///\n\n"

@@ -312,6 +312,7 @@ def test_a_split_of_pairs_is_drawn_and_the_same_again() -> None:
     assert sorted(train + test) == sorted(pairs)
     assert split_pairs(pairs, 50, seed=3) == (train, test)
     assert split_pairs(pairs, 50, seed=4)[1] != test
+    assert split_pairs(pairs, 50) == split_pairs(pairs, 50, seed=0)
     assert test != pairs[:50]
     everything, none = split_pairs(pairs, 0)
     assert (sorted(everything), none) == (sorted(pairs), [])
@@ -325,6 +326,8 @@ def test_a_split_needs_pairs_to_train_on(
     pairs: list[tuple[str, str]], n_test: int
 ) -> None:
     message = rf"wanted more than the {n_test} pairs .* got {len(pairs)}$"
+    if len(pairs) > n_test:
+        message = f"the {n_test} for .* digits .*, got none among {len(pairs)}"
     with pytest.raises(ValueError, match=message):
         split_pairs(pairs, n_test)
     with pytest.raises(ValueError, match="n_test must be 0 or more, got -1"):

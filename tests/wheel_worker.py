@@ -19,6 +19,7 @@ def main(wheel: Path, sdist: Path) -> None:
     modules = {name for name in inside if ".dist-info/" not in name}
     assert {
         "attention_book/__init__.py",
+        "attention_book/__main__.py",
         "attention_book/exercises.json",
         "attention_book/models/grammar.safetensors",
         "attention_book/py.typed",
@@ -64,6 +65,8 @@ def main(wheel: Path, sdist: Path) -> None:
 
     said = run("translate", "Tom chases Jerry.")
     assert said == "汤姆追逐杰瑞。\n", said
+    module = [sys.executable, "-m", "attention_book", "--version"]
+    assert subprocess.check_output(module, text=True) == f"{version}\n"
     an_exercise_is_printed_and_checked()
     compiled_training_is_eager_training()
     print(f"attention-book {version} works from {wheel.name}")

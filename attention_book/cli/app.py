@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (3d9cd17b1358). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (b646284883d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
 import sys
@@ -124,6 +124,7 @@ USER_ERRORS = (ArithmeticError, ImportError, OSError, ValueError)
 def print_error(text: object) -> None:
     """Print, in one line, what is wrong."""
     line = " ".join(str(text).split())
+    line = line if len(line) <= 1000 else f"{line[:1000]}…"
     shown = "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode()
         for c in line

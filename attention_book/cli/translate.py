@@ -1,8 +1,7 @@
-# Made from docs/chapters/40-cli.md (812a97a731ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (6fdacef37e9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
-import json
 import os
 import stat
 import sys
@@ -25,7 +24,6 @@ from attention_book.cli.options import (
 from attention_book.corpus.special_tokens import SPECIAL_TOKENS
 from attention_book.corpus.tokenizers import WordTokenizer
 from attention_book.decoding.alignment import cross_weights
-from attention_book.decoding.confidence import Translation
 from attention_book.fast_decoding.translator import GRAMMAR, Translator
 from attention_book.runtime import get_compute_config
 
@@ -51,9 +49,6 @@ def translate(
     precision: PrecisionName = "auto",
     show_attention: Annotated[
         bool, Option("--show-attention", help="Draw the cross-attention.")
-    ] = False,
-    as_json: Annotated[
-        bool, Option("--json", help="Print an object with its confidence.")
     ] = False,
 ) -> None:
     """Translate English sentences, by default with the book's model."""
@@ -98,7 +93,6 @@ class Line(NamedTuple):
     text: str  # "" where it is blank
     error: str
     size: int  # bytes
-    place: str = ""  # to begin a message with
 
 
 @contextlib.contextmanager
@@ -116,7 +110,8 @@ def _open_source(
             end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
             typer.echo(f"Type one sentence a line; {end} ends.", err=True)
         name = "standard input"
-        yield Source(name, sys.stdin.buffer, f"{name}:")  # type: ignore[arg-type]
+        stdin = sys.stdin.buffer
+        yield Source(name, stdin, f"{name}:")  # type: ignore[arg-type]
     else:
         refuse_folder(file)
         with file.open("rb") as opened:
@@ -148,7 +143,8 @@ def check_line(translator: Translator, text: str) -> None:
         translator.encode(text)
     except ValueError as error:
         known = ""
-        if isinstance(translator.source, WordTokenizer):
+        by_words = isinstance(translator.source, WordTokenizer)
+        if by_words and "unknown" in str(error):
             n = len(translator.source) - len(SPECIAL_TOKENS)
             known = f" (this model knows {n}; see: attention-book corpus)"
         raise ValueError(f"{error}{known}") from None
@@ -165,15 +161,15 @@ def _read_line(translator: Translator, data: bytes, place: str) -> Line:
             check_line(translator, text)
     except UnicodeDecodeError as error:
         byte = f"byte 0x{data[error.start]:x} at {error.start}"
-        return Line("", f"{place}wanted UTF-8, got {byte}", size, place)
+        return Line("", f"{place}wanted UTF-8, got {byte}", size)
     except ValueError as error:
-        return Line("", f"{place}{error}", size, place)
-    return Line(text, "", size, place)
+        return Line("", f"{place}{error}", size)
+    return Line(text, "", size)
 
 
 def _translate_lines(
     translator: Translator, source: Source, beam: int
-) -> Iterator[tuple[Line, Translation]]:
+) -> Iterator[tuple[Line, str]]:
     """Yield each line with its translation, in order."""
     n_before = 0
     for chunk in read_lines(source):
@@ -185,31 +181,9 @@ def _translate_lines(
             lines.append(_read_line(translator, text, place))
         n_before += len(lines)
         texts = [line.text for line in lines if line.text]
-        found = iter(
-            translator.translate_with_confidence(texts, beam_size=beam)
-        )
+        found = iter(translator.translate(texts, beam_size=beam))
         for line in lines:
-            nothing = Translation("", float(not line.error), not line.error)
-            yield line, next(found) if line.text else nothing
-
-
-def _doubt(translation: Translation) -> str:
-    """Say how unsure the model is, and what it is good at."""
-    return (
-        f"not sure of this one ({translation.confidence:.0%}); it knows "
-        'simple sentences like "Yesterday Tom found a key in the garden."'
-    )
-
-
-def _to_json(line: Line, translation: Translation) -> str:
-    """Return an object of source, translation, confidence and sure."""
-    found = {
-        "source": line.text,
-        "translation": translation.text,
-        "confidence": round(translation.confidence, 4),
-        "sure": translation.is_sure,
-    }
-    return json.dumps(found, ensure_ascii=False)
+            yield line, next(found) if line.text else ""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (97cea13c1c35). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (582efb6846ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 import unicodedata
@@ -77,7 +77,12 @@ def split_pairs(
     """
     if n_test < 0:
         raise ValueError(f"n_test must be 0 or more, got {n_test}")
-    shuffled = random.Random(seed).sample(list(pairs), len(pairs))
+    n = len(pairs)
+    if n_test >= n:
+        raise ValueError(
+            f"wanted more than the {n_test} pairs for testing, got {n}"
+        )
+    shuffled = random.Random(seed).sample(list(pairs), n)
     test = shuffled[:n_test]
     sources = {dedup_key(source) for source, _ in test}
     targets = {dedup_key(target) for _, target in test}
@@ -91,6 +96,6 @@ def split_pairs(
         raise ValueError(
             f"wanted pairs to train on that differ from the {n_test} for "
             "testing in more than case, digits and punctuation, got none "
-            f"among {len(pairs)}"
+            f"among {n}"
         )
     return train, test
