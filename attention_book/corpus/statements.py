@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (d43d0d52d4e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (3352ffc06cf0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -11,6 +11,7 @@ from attention_book.corpus.lexicon import (
 )
 from attention_book.corpus.noun_phrases import (
     NounPhrase,
+    Role,
     draw_person,
     draw_place,
 )
@@ -58,7 +59,7 @@ def draw_object(
 ) -> NounPhrase:
     """Somebody other than the subject, or a thing."""
     people = 0.45 if verb.base in PEOPLE_AS_OBJECTS else 0.15
-    role = "negated" if negated else "object"
+    role: Role = "negated" if negated else "object"
     names = set(subject.split()) & set(PEOPLE)
     what = draw_noun_phrase(rng, role, people=people)
     while names & set(what.english.split()):

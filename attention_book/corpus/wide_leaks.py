@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (cdc5947e067a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (2364acd7c58a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 
@@ -186,9 +186,12 @@ def _read_relative_clauses(
                         quality = rest[1].heads[0]
                         pairs.update((quality, head) for head in chunk.heads)
                     elif form != "be place":
-                        verb = next(c for c in rest if c.kind == "verb")
-                        heads = rest[n - 1].heads
-                        pairs.update((verb.heads[0], head) for head in heads)
+                        verb = next(
+                            c.heads[0] for c in rest if c.kind == "verb"
+                        )
+                        pairs.update(
+                            (verb, head) for head in rest[n - 1].heads
+                        )
                     i += 1 + n
                     break
     return kept

@@ -1,7 +1,7 @@
-# Made from docs/chapters/54-confidence.md (068f07275b3f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (bb1891918201). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -60,18 +60,19 @@ class Calibration(NamedTuple):
         smoothed = (1 / (n_wrong + 2), (n_right + 1) / (n_right + 2))
         labels = torch.tensor([smoothed[is_right] for is_right in right])
         line = torch.tensor([1.0, 0.0], requires_grad=True)
-        optimizer = torch.optim.LBFGS([line], max_iter=100)
+        optimizer: Any = torch.optim.LBFGS([line], max_iter=100)
 
         def loss() -> Tensor:
             optimizer.zero_grad()
             found = F.binary_cross_entropy_with_logits(
                 line[0] * x + line[1], labels
             )
-            found.backward()
+            torch.autograd.backward(found)
             return found
 
         optimizer.step(loss)
-        return cls(*line.tolist(), threshold)
+        scale, offset = line.tolist()
+        return cls(scale, offset, threshold)
 
 
 def _log_odds(log_prob: float) -> float:
