@@ -1,11 +1,10 @@
-# Made from docs/chapters/11-corpus.md (50c13b95df0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (b00a1cda8f9f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from attention_book.corpus.grammar import Phrase, sentence
+from attention_book.corpus.grammar import Grammar, sentence
 
 
 __all__ = ["Split", "is_held_out", "make_split"]
@@ -26,25 +25,19 @@ def is_held_out(pair: tuple[str, str]) -> bool:
 
 
 def make_split(
-    n_train: int,
-    n_test: int,
-    seed: int = 0,
-    *,
-    draw: Callable[[random.Random], Phrase] = sentence,
-    exclude: Iterable[str] = (),
+    n_train: int, n_test: int, seed: int = 0, grammar: Grammar = sentence
 ) -> Split:
     """Draw sentences without repetition until every part is full.
 
     Both tests have n_test sentences, equally many of each English length.
-    No part has an English sentence of exclude.
     """
     rng = random.Random(seed)
     split = Split([], [], [])
-    seen = set(exclude)
+    seen = set[str]()
     missing = Counter[int]()  # lengths that split.sentences still lacks
     sizes = (n_train, n_test, n_test)
     while tuple(len(part) for part in split) != sizes:
-        phrase = draw(rng)
+        phrase = grammar(rng)
         if phrase.english in seen:
             continue
         seen.add(phrase.english)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (03861668234d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (e50a8f0fde3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
@@ -30,9 +30,6 @@ class WordTokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the token id of each word, in other case if need be.
 
-        A word that is unknown as it stands is looked up in lower case, then
-        with a capital.
-
         Raises:
             ValueError: Words are not in the vocabulary; names them.
         """
@@ -40,11 +37,9 @@ class WordTokenizer:
         unknown = []
         for word in tokenize(text).split():
             forms = (word, word.lower(), word.capitalize())
-            known = [form for form in forms if form in self.token_ids]
-            if known:
-                token_ids.append(self.token_ids[known[0]])
-            else:
-                unknown.append(word)
+            known = [self.token_ids[w] for w in forms if w in self.token_ids]
+            token_ids += known[:1]
+            unknown += [] if known else [word]
         if unknown:
             names = " ".join(dict.fromkeys(unknown))
             raise ValueError(f"unknown words: {names}")
