@@ -419,7 +419,7 @@ def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
     error_of: Callable[..., str],
 ) -> None:
     line = error_of("corpus", "klingon")
-    assert "grammar, catalogues, dataset:NAME or a .tsv file" in line
+    assert "grammar, wide, catalogues, dataset:NAME or" in line
     out = tmp_path / "no" / "model.safetensors"
     line = error_of("train", out, "--corpus", sentences, *SMALL)
     assert str(out) in line

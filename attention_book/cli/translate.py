@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (0c6454ac8bc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (9efa49b374f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -67,9 +67,13 @@ def translate(
         for line, translation in _translate_lines(translator, source, beam):
             if line.error:
                 print_error(line.error)
-            if translation or source.prefix:  # an empty line stays empty
-                typer.echo(translation)
-            if show_attention and translation:
+            elif not translation.is_sure:
+                print_error(f"{line.place}{_doubt(translation)}")
+            if as_json:
+                typer.echo(_to_json(line, translation))
+            elif translation.text or source.prefix:  # empty lines stay empty
+                typer.echo(translation.text)
+            if show_attention and translation.text:
                 _draw_attention(translator, line.text, beam)
             advance(line.size)
             is_empty &= not (line.text or line.error)
