@@ -1,17 +1,18 @@
 """Make the model that the wheel carries: python -m benchmarks.grammar_model
 
-It is trained by the command of the book on the wide grammar, written in half
-precision to attention_book/models/grammar.safetensors, and scored as written:
-on unseen sentences of both grammars, and on 300 sentences that an independent
-author wrote without knowing the grammar (tests/data/newcomers.jsonl), whose
-accepted translations stand beside them. Seed, time and scores go to
+It is trained by the command of the book on the wide grammar, then 900 steps
+more with a second, lower cosine, written in half precision to
+attention_book/models/grammar.safetensors, and scored as written: on unseen sentences of both grammars, and on 300 sentences that an independent
+author wrote without knowing the grammar (tests/data), whose accepted
+translations stand beside them. Seed, time and scores go to
 results/grammar-model.json. `--score` only scores the model that is there.
 
 The numbers of the translator's calibration were fitted on another 150
-sentences of that author (tests/data/newcomers-calibration.jsonl).
+sentences of that author.
 Without two quiet cores the time is no measure.
 """
 
+import gzip
 import itertools
 import json
 import math
@@ -25,14 +26,25 @@ from typing import Any, NamedTuple
 import torch
 
 from attention_book.checkpoints import load_model, save_model
+from attention_book.cli.corpora import load_corpus
 from attention_book.corpus import detokenize, make_split
 from attention_book.corpus.wide_grammar import make_wide_split
 from attention_book.decoding import Translation
 from attention_book.fast_decoding import GRAMMAR, Translator
+from attention_book.losses import chunked_translation_loss
+from attention_book.training import (
+    BatchLoader,
+    Trainer,
+    TrainingConfig,
+    encode_pairs,
+)
 
 
 RESULTS = Path(__file__).with_name("results") / "grammar-model.json"
-PEOPLE = Path(__file__).parents[1] / "tests" / "data" / "newcomers.jsonl"
+DATA = Path(__file__).parents[1] / "tests" / "data"
+PEOPLE = DATA / "newcomers.jsonl.gz"
+CALIBRATION = DATA / "newcomers-calibration.jsonl.gz"
+ALSO_RIGHT = DATA / "newcomers-also-right.json"
 OPTIONS = "--corpus wide --max-steps 5000 --dropout 0"
 
 
@@ -58,18 +70,29 @@ def judge_grammar(
     ]
 
 
-def judge_people(translator: Translator, path: Path = PEOPLE) -> list[Judged]:
+def judge_people(
+    translator: Translator,
+    path: Path = PEOPLE,
+    also_right: Path | None = ALSO_RIGHT,
+) -> list[Judged]:
     """Translate what people wrote, each with all accepted translations.
 
     The final punctuation mark is not compared.
+
+    Args:
+        translator: The model.
+        path: The sentences and what their author accepts.
+        also_right: What a second reader accepts as well, by source.
     """
-    lines = path.read_text("utf-8").splitlines()
-    rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
     sources = [row["source"] for row in rows]
     found = translator.translate_with_confidence(sources)
     judged = []
+    also = json.loads(also_right.read_text("utf-8")) if also_right else {}
     for row, translation in zip(rows, found, strict=True):
-        accepted = {text.rstrip("。！？") for text in row["references"]}
+        references = row["references"] + also.get(row["source"], [])
+        accepted = {text.rstrip("。！？") for text in references}
         is_right = translation.text.rstrip("。！？") in accepted
         judged.append(Judged(row["source"], translation, is_right))
     return judged
@@ -132,42 +155,57 @@ def evaluate(translator: Translator) -> dict[str, Any]:
             translator, narrow.combinations
         ),
     }
-    people = judge_people(translator)
-    wrong = [row for row in people if not row.is_right]
-    right = [row for row in people if row.is_right]
     return {
         "exact": {name: exact(rows) for name, rows in judged.items()},
         "false alarms": {
             name: round(unsure([row for row in rows if row.is_right]), 2)
             for name, rows in judged.items()
         },
-        "people": {
-            "sentences": len(people),
-            "right": len(right),
-            "wrong": len(wrong),
-            "wrong, flagged": sum(not row.found.is_sure for row in wrong),
-            "right, flagged": sum(not row.found.is_sure for row in right),
-            "calibration error": round(calibration_error(people), 3),
-            "reliability": reliability(people),
-        },
+        "people": summarize(judge_people(translator)),
+        "people, by the author's list alone": summarize(
+            judge_people(translator, also_right=None)
+        ),
     }
 
 
-def train() -> float:
-    """Train the model, put it into the package, and return the seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        command = ["attention_book.cli", "train", "grammar.safetensors"]
-        subprocess.run(
-            [sys.executable, "-m", *command, *OPTIONS.split()],
-            cwd=folder,
-            check=True,
-        )
-        seconds = time.perf_counter() - start
-        saved = load_model(Path(folder, command[-1]))
+def summarize(people: list[Judged]) -> dict[str, Any]:
+    """Count what is right, wrong and flagged."""
+    wrong = [row for row in people if not row.is_right]
+    right = [row for row in people if row.is_right]
+    return {
+        "sentences": len(people),
+        "right": len(right),
+        "wrong": len(wrong),
+        "wrong, flagged": sum(not row.found.is_sure for row in wrong),
+        "right, flagged": sum(not row.found.is_sure for row in right),
+        "calibration error": round(calibration_error(people), 3),
+        "reliability": reliability(people),
+    }
+
+
+def train(file: Path) -> float:
+    """Train with the command, then once more; return the seconds."""
+    start = time.perf_counter()
+    command = ["attention_book.cli", "train", str(file), *OPTIONS.split()]
+    subprocess.run([sys.executable, "-m", *command], check=True)
+    saved = load_model(file)
+    config = TrainingConfig(
+        max_steps=900, learning_rate=5e-4, warmup_steps=30, seed=1
+    )
+    torch.manual_seed(config.seed)
+    pairs = encode_pairs(load_corpus("wide").train, *saved.tokenizers)
+    trainer = Trainer(
+        saved.model.train(),
+        BatchLoader(pairs, config),
+        config,
+        chunked_translation_loss,
+    )
+    for _ in range(config.max_steps):
+        trainer.step()
+    seconds = time.perf_counter() - start
     save_model(
         GRAMMAR,
-        saved.model,
+        saved.model.eval(),
         tokenizers=saved.tokenizers,
         dtype=torch.float16,
     )
@@ -179,9 +217,11 @@ def main() -> None:
     if "--score" in sys.argv:
         results = json.loads(RESULTS.read_text())
     else:
-        seconds = train()
+        with tempfile.TemporaryDirectory() as folder:
+            seconds = train(Path(folder, "wide.safetensors"))
         results = {
-            "command": f"attention-book train grammar.safetensors {OPTIONS}",
+            "command": f"attention-book train wide.safetensors {OPTIONS}",
+            "then": "900 steps more, learning rate 5e-4",
             "seed": 0,
             "seconds": round(seconds),
             "threads": torch.get_num_threads(),
