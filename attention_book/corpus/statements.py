@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (3352ffc06cf0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (02b8239f64ed). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -160,84 +160,54 @@ def draw_statement(rng: random.Random) -> Phrase:
     return note(phrase, verb.base, what)
 
 
+_GIFTS = {  # English, Chinese before and after the verb, tense
+    "past": ("{who} {past}", "", "了", "past"),
+    "future": ("{who} will {base}", "会", "", "future"),
+    "now": ("{who} {be} {participle}", "正在", "", "now"),
+    "command": ("{who} {base}", "", "", ""),
+    "not": ("{who} did not {base}", "没有", "", "past"),
+    "did": ("did {who} {base}", "", "了", "past"),
+    "will": ("will {who} {base}", "会", "", "future"),
+    "who": ("who {past}", "", "了", "past"),
+}
+
+
 def draw_gift(rng: random.Random) -> Phrase:
     """She bought me a hat; did you sell him the cat?"""
-    bases = ("buy", "buy", "draw", "find", "sell", "sell")
-    base = rng.choice(bases)
+    base = rng.choice(["buy", "buy", "draw", "find", "sell", "sell"])
     verb = next(v for v in _VERBS if v.base == base)
     who = draw_person(rng)
     to = draw_person(rng, "object")
     while who.chinese == to.chinese:
         to = draw_person(rng, "object")
-    first = [
-        "a",
-        "an",
-        "one",
-        "the",
-        "this",
-        "that",
-        "these",
-        "those",
-        "my",
-        "your",
-        "his",
-        "our",
-    ]
+    first = "a an one the this that these those my your his our"
     what = draw_thing(rng, "object")
-    while what.english.split()[0] not in [*first, *_NUMBERS]:
+    while what.english.split()[0] not in [*first.split(), *_NUMBERS]:
         what = draw_thing(rng, "object")
-    kinds = [
-        "past",
-        "past",
-        "future",
-        "now",
-        "command",
-        "not",
-        "did",
-        "will",
-        "who",
-    ]
-    kind = rng.choice(kinds)
+    kind = rng.choice(["past", *_GIFTS])
     if kind == "now" and verb.participle == "-":
         kind = "past"
-    tense = {"not": "past", "did": "past", "who": "past", "will": "future"}
-    when, time = draw_entry(rng, _TIMES.get(tense.get(kind, kind), {}), 0.25)
-    subject, chinese, does = who.english, who.chinese, verb.base
-    before = {"not": "没有", "future": "会", "will": "会", "now": "正在"}
-    after = "了" if kind in ("past", "did", "who") else ""
-    if kind in ("past", "who"):
-        does = verb.past
-    elif kind == "future":
-        does = f"will {verb.base}"
-    elif kind == "not":
-        does = f"did not {verb.base}"
-    elif kind == "now":
-        does = f"{who.be} {verb.participle}"
-    elif kind == "command":
-        when, time = "", ""
-        subject, chinese = rng.choice([("", ""), ("please", "请")])
-    elif kind in ("did", "will"):
-        subject = f"{kind} {subject}"
-    if kind == "who":
-        subject, chinese = "who", "谁"
-    clause = f"{subject} {does} {to.english} {what.english}"
-    end = zh_end = ""
-    if kind in ("did", "will", "who"):
-        end, zh_end = "?", "？" if kind == "who" else "吗 ？"
-        clause = f"{clause} {when if not is_long(what) else ''}"
-        time = "" if is_long(what) else time
-    else:
+    english, before, after, tense = _GIFTS[kind]
+    when, time = draw_entry(rng, _TIMES.get(tense, {}), 0.25)
+    if kind == "command":
+        who = NounPhrase(*rng.choice([("", ""), ("please", "请")]))
+    elif kind == "who":
+        who = NounPhrase("who", "谁")
+    forms = verb._asdict() | {"who": who.english, "be": who.be}
+    clause = f"{english.format(**forms)} {to.english} {what.english}"
+    end = {"did": "吗 ？", "will": "吗 ？", "who": "？"}.get(kind, "")
+    if not end:
         clause = place_adverbs(rng, clause, when, "", what)
+    elif is_long(what):
+        clause, time = f"{clause} ?", ""
+    else:
+        clause = f"{clause} {when} ?"
     says = f"给 {to.chinese} {verb.chinese} {after} {what.chinese}"
     if base == "sell":
         says = f"卖 给 {after} {to.chinese} {what.chinese}"
         if what.english.split()[0] not in ("a", "an", "one", *_NUMBERS):
             says = f"把 {what.chinese} 卖 给 {after} {to.chinese}"
-    phrase = fill(
-        f"{clause} {end}",
-        f"{chinese} {time} {before.get(kind, '')} {says} {zh_end}",
-        what,
-    )
+    phrase = fill(clause, f"{who.chinese} {time} {before} {says} {end}", what)
     return note(phrase, verb.base, what)
 
 
