@@ -1,8 +1,10 @@
-# Made from docs/chapters/00-preface.md (c82adb770834). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (f81b4f98a0b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
-TYPE_CHECKING = False  # type checkers and editors take it for True
-if TYPE_CHECKING:
+from typing import TYPE_CHECKING
+
+
+if TYPE_CHECKING:  # for editors and checkers of types
     from attention_book._api import *  # noqa: F403
     from attention_book._api import __all__ as __all__
 else:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/31-caches.md (fb66f4ad698b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/31-caches.md (bd5d6a9afbfc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -113,6 +113,8 @@ class StaticKeyValueCache(KeyValueCache):
         length: How many are taken; its owner advances it.
     """
 
+    length: Int[Tensor, ""]
+
     def __init__(self, capacity: int, length: Int[Tensor, ""]) -> None:
         super().__init__(capacity)
         self.length = length
@@ -133,8 +135,9 @@ class StaticKeyValueCache(KeyValueCache):
             self.buffer = KeyValue(
                 key.new_zeros(shape), value.new_zeros(shape)
             )
-        offsets = torch.arange(key.shape[-2], device=key.device)
-        positions = offsets + self.length
+        positions = self.length.view(1)  # of one token
+        if (n := key.shape[-2]) != 1:
+            positions = torch.arange(n, device=key.device) + self.length
         self.buffer.key.index_copy_(-2, positions, key)
         self.buffer.value.index_copy_(-2, positions, value)
         return self.buffer

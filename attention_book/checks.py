@@ -1,4 +1,4 @@
-# Made from docs/chapters/30-checks.md (c12f1eb142ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (14aeaff62e8d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from torch import Tensor
 
@@ -63,8 +63,8 @@ def check_width(name: str, x: Tensor, width: int) -> None:
 
 def check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
     """Raise ValueError unless x has the weight's dtype, or under autocast."""
-    autocast = torch.is_autocast_enabled(x.device.type)
-    if x.dtype != weight.dtype and not autocast:
+    same = x.dtype == weight.dtype
+    if not same and not torch.is_autocast_enabled(x.device.type):
         raise ValueError(
             f"{name} must be {weight.dtype} as the weights are, got {x.dtype}"
         )

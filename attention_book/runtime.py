@@ -1,4 +1,4 @@
-# Made from docs/chapters/38-runtime.md (b1c83ee5b85c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/38-runtime.md (4605a87ef032). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
@@ -17,6 +17,7 @@ __all__ = [
     "ComputeConfig",
     "Kernel",
     "Precision",
+    "bucket_length",
     "compute_context",
     "get_compute_config",
     "get_device",
@@ -31,6 +32,7 @@ __all__ = [
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Kernel = Literal["auto", "flash", "efficient", "cudnn", "math"]
 _CPU = torch.device("cpu")
+_SMALL_MODEL = 16 * 2**20  # bytes, below which a GPU is not worth its start
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}  # of autocast
 BACKENDS = {
     "flash": SDPBackend.FLASH_ATTENTION,
@@ -38,6 +40,13 @@ BACKENDS = {
     "cudnn": SDPBackend.CUDNN_ATTENTION,
     "math": SDPBackend.MATH,
 }
+_KERNELS: dict[str, tuple[Kernel, ...]] = {  # those that each device has
+    "cpu": ("flash", "math"),
+    "mps": ("math",),
+    "cuda": ("flash", "cudnn", "efficient", "math"),
+}
+_WITHOUT_CUDNN = "flash", "efficient", "math"  # what auto takes on cuda
+_NO_KERNEL = "No available kernel", "No viable backend"  # PyTorch's errors
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,8 @@ class ComputeConfig:
         device: Where the tensors lie.
         precision: fp32; tf32, whose products round to 10 bits of fraction;
             bf16 or fp16 for what autocast deems safe.
-        kernel: Of attention; auto: the first that can, in PyTorch's order.
+        kernel: Of attention; auto: the first that can, in PyTorch's order,
+            and on cuda never cudnn.
         reasons: Why this device, this precision, this kernel.
     """
 
@@ -116,15 +126,36 @@ def _matmul_precision(precision: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _attention_kernels(compute: ComputeConfig) -> Iterator[None]:
+    """Let SDPA take the config's kernel; for auto on cuda, all but cudnn."""
+    is_auto = compute.kernel == "auto"
+    if is_auto and compute.device.type != "cuda":
+        yield
+        return
+    names = _WITHOUT_CUDNN if is_auto else (compute.kernel,)
+    try:
+        with sdpa_kernel([BACKENDS[name] for name in names]):
+            yield
+    except RuntimeError as error:
+        if not str(error).startswith(_NO_KERNEL):
+            raise
+        raise ValueError(
+            f"kernel: {compute.kernel} can't do this call (its mask, dtype or "
+            "widths); math can do every call, and on cuda efficient those "
+            "with a mask"
+        ) from error
+
+
+@contextlib.contextmanager
 def compute_context(compute: ComputeConfig) -> Iterator[None]:
-    """Multiply fp32 as the config says, and attend with its kernel."""
-    with contextlib.ExitStack() as stack:
-        is_tf32 = compute.precision == "tf32"
-        stack.enter_context(
-            _matmul_precision("high" if is_tf32 else "highest")
-        )
-        if compute.kernel != "auto":
-            stack.enter_context(sdpa_kernel(BACKENDS[compute.kernel]))
+    """Multiply fp32 as the config says, and attend with its kernel.
+
+    Raises:
+        ValueError: In it, attention is called that this kernel can't do.
+    """
+    is_tf32 = compute.precision == "tf32"
+    precision = "high" if is_tf32 else "highest"
+    with _matmul_precision(precision), _attention_kernels(compute):
         yield
 
 
@@ -132,6 +163,8 @@ def get_compute_config(
     device: str | torch.device = "auto",
     precision: Literal["auto", Precision] = "auto",
     kernel: Kernel = "auto",
+    *,
+    model_bytes: int | None = None,
 ) -> ComputeConfig:
     """Choose device, precision and kernel; auto goes by what is there.
 
@@ -139,6 +172,8 @@ def get_compute_config(
         device: auto, cpu, mps, cuda or cuda:N.
         precision: auto, fp32, tf32, bf16 or fp16.
         kernel: auto, flash, efficient, cudnn or math.
+        model_bytes: Size of the one model to be used for a short task; then
+            auto takes the CPU for a small one.
 
     Raises:
         ValueError: What is asked for is not known, or not there.
@@ -149,7 +184,7 @@ def get_compute_config(
     ):
         if got not in known:
             raise ValueError(f"{name} must be {', '.join(known)}, got {got!r}")
-    found_device, of_device = get_device(str(device))
+    found_device, of_device = get_device(str(device), model_bytes)
     found_precision, of_precision = get_precision(precision, found_device)
     found_kernel, of_kernel = get_kernel(kernel, found_device, found_precision)
     return ComputeConfig(
@@ -160,12 +195,17 @@ def get_compute_config(
     )
 
 
-def get_device(wanted: str) -> tuple[torch.device, str]:
+def get_device(
+    wanted: str, model_bytes: int | None = None
+) -> tuple[torch.device, str]:
     """Return the device and why; ValueError if it is not there."""
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     n_mps = int(torch.backends.mps.is_available())
     counts = {"cuda": n_gpus, "mps": n_mps, "cpu": 1}
     found = [kind for kind, n in counts.items() if n]
+    small = model_bytes is not None and model_bytes < _SMALL_MODEL
+    if wanted == "auto" and small and len(found) > 1:
+        return _CPU, f"a small model: {found[0]} is here, if asked for"
     if wanted == "auto":
         why = f"of cuda, mps, cpu the first that is here ({', '.join(found)})"
         return torch.device(found[0]), why
@@ -211,18 +251,17 @@ def get_kernel(
     wanted: Kernel, device: torch.device, precision: Precision
 ) -> tuple[Kernel, str]:
     """Return the kernel and why; ValueError if the device lacks it."""
-    kernels_of: dict[str, tuple[str, ...]] = {
-        "cpu": ("flash", "math"),
-        "mps": ("math",),
-        "cuda": ("efficient", "math"),
-    }
-    kernels = kernels_of[device.type]
-    if device.type == "cuda" and precision in DTYPES:
+    kernels = _KERNELS[device.type]
+    if device.type == "cuda":
         major, _ = torch.cuda.get_device_capability(device)
-        kernels = ("flash", "cudnn", *kernels) if major >= 8 else kernels
+        if major < 8 or precision not in DTYPES:
+            kernels = ("efficient", "math")
     if wanted == "auto":
-        names = ", ".join(kernels)
-        return "auto", f"PyTorch takes what can do the call, of {names}"
+        names = ", ".join(name for name in _WITHOUT_CUDNN if name in kernels)
+        why = f"PyTorch takes what can do the call, of {names}"
+        if "cudnn" in kernels:
+            why += "; cudnn, which plans for each new shape, if asked for"
+        return "auto", why
     if wanted not in kernels:
         raise ValueError(
             f"kernel: {device.type} in {precision} has {', '.join(kernels)}, "
@@ -244,6 +283,17 @@ def selected_kernel(
     number = select(query, key, value, mask, 0.0, is_causal)
     names = {int(backend.value): name for name, backend in BACKENDS.items()}
     return names.get(number, "another")
+
+
+def bucket_length(length: int, max_length: int, device: torch.device) -> int:
+    """Return the length to pad to: on cuda the next multiple of 8.
+
+    So a GPU meets few shapes. None is padded beyond max_length, up to which
+    there are positions.
+    """
+    if device.type != "cuda":
+        return length
+    return max(length, min(-(-length // 8) * 8, max_length))
 
 
 def _generators(device: torch.device) -> list[torch.Generator]:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/23-scale-out.md (db9e4fa91ed6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/23-scale-out.md (6ab8b041cc6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -66,7 +66,7 @@ class FullyShardedDataParallel(DataParallel):
     Args:
         device: What this process computes on.
 
-    Source: Rajbhandari et al. (2020), §5.3; Zhao et al. (2023), §3.
+    Source: Rajbhandari et al. (2020), §5.3; PyTorch's fully_shard (FSDP2).
     """
 
     def __init__(self, device: torch.device | str = "cpu") -> None:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/42-fused-attention.md (99be1462ffc7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (8f25b40e89a4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any
 
@@ -291,6 +291,7 @@ def fused_attention(
     """Scaled dot-product attention without the matrix of scores.
 
     PyTorch fuses it with up to two batch axes; on the CPU where d_v = d_k.
+    On CUDA call it within compute_context, which keeps cuDNN's kernel out.
 
     Args:
         query: Queries Q.

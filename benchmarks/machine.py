@@ -1,21 +1,26 @@
 """What your machine can do, in one table: nox -s bench
 
 The roofline in each precision, attention by kernel and length, a training step
-of the paper's base model with its utilisation of the roofline, greedy decoding
-with and without captured steps, ViT-S/16, and the base shape beside Marian. On
-the CPU the sizes are small; on a GPU, large. --device cpu measures the CPU
-beside a GPU. What is found goes to results/ under the device's name, as JSON.
+of the paper's base model, greedy decoding with and without captured steps,
+ViT-S/16, and the base shape beside Marian. A training step is the Trainer's:
+it makes the batch, carries it to the device, clips and updates. Its utilisation
+is of the measured roofline; the MFU is of the peak that the maker gives, where
+that is known. On the CPU the sizes are small; on a GPU, large. --device cpu
+measures the CPU beside a GPU; --dry-run only shows that all runs. What is found
+goes to results/ under the device's name, as JSON.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
 
 from attention_book.corpus import BOS, EOS
 from attention_book.fast_decoding import (
@@ -27,9 +32,10 @@ from attention_book.gpu import (
     Roofline,
     measure_roofline,
     median_time,
-    synchronize,
+    peak_flops,
     transformer_flops,
 )
+from attention_book.losses import chunked_translation_loss
 from attention_book.runtime import (
     ComputeConfig,
     Kernel,
@@ -38,9 +44,16 @@ from attention_book.runtime import (
     inference_copy,
 )
 from attention_book.scoring import fused_attention
-from attention_book.training import Batch, make_batch, translation_loss
-from attention_book.transformer import Transformer
-from attention_book.vit import ViT
+from attention_book.training import (
+    Batch,
+    BatchLoader,
+    Example,
+    Trainer,
+    TrainingConfig,
+    make_batch,
+)
+from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.vit import ViT, ViTConfig
 from benchmarks.sidebyside import (
     device_name,
     introduce,
@@ -48,11 +61,45 @@ from benchmarks.sidebyside import (
     report,
     side_by_side,
 )
-from benchmarks.training import BASE, MAX_LENGTH, book, marian
-from benchmarks.training import make_batch as padded
+from benchmarks.training import BASE, Shape, book, marian
+from benchmarks.training import VOCAB_SIZE as SHAPE_VOCAB_SIZE
 
 
 VOCAB_SIZE = 37_000
+BASE_MODEL = TransformerConfig(
+    source_vocab_size=VOCAB_SIZE,
+    target_vocab_size=VOCAB_SIZE,
+    share_embeddings=True,
+)
+VIT_SMALL = ViTConfig(d_model=384, n_heads=6, d_ff=1536)
+
+
+class Sizes(NamedTuple):
+    """How large is what is measured."""
+
+    product_width: int  # of a square matrix
+    attention_lengths: tuple[int, ...]
+    training_rows: int
+    decoding_rows: tuple[int, ...]
+    vision_rows: int
+    rows_beside: int
+    length: int = 64  # of sentences, in tokens
+    rounds: int = 5
+    model: TransformerConfig = BASE_MODEL
+    vit: ViTConfig = VIT_SMALL
+    shape: Shape = BASE  # beside Marian's
+
+
+ON_GPU = Sizes(8192, (1024, 4096, 16_384), 256, (1, 32, 256), 256, 128)
+ON_CPU = Sizes(1024, (512, 1024, 2048), 8, (1, 8), 8, 4)
+DRY_RUN = Sizes(
+    *(16, (8,), 2, (2,), 1, 2),
+    length=5,
+    rounds=1,
+    model=replace(BASE_MODEL, d_model=16, n_heads=2, d_ff=32, n_layers=1),
+    vit=ViTConfig(image_size=32, d_model=16, n_heads=2, d_ff=32, n_layers=1),
+    shape=Shape(16, 2, 32, 1, 2),
+)
 
 
 def compute_configs(device: str) -> Iterator[ComputeConfig]:
@@ -64,11 +111,10 @@ def compute_configs(device: str) -> Iterator[ComputeConfig]:
             continue
 
 
-def measure_rooflines(device: str) -> dict[str, Roofline]:
+def measure_rooflines(device: str, sizes: Sizes) -> dict[str, Roofline]:
     found = {}
     for compute in compute_configs(device):
-        width = 8192 if compute.uses_cuda_graphs else 1024
-        roofline = measure_roofline(compute, width)
+        roofline = measure_roofline(compute, sizes.product_width)
         found[compute.precision] = roofline
         print(
             f"roofline, {compute.precision}: "
@@ -79,17 +125,16 @@ def measure_rooflines(device: str) -> dict[str, Roofline]:
     return found
 
 
-def attention(device: str, roofline: Roofline) -> dict[str, float]:
+def attention(
+    device: str, sizes: Sizes, roofline: Roofline
+) -> dict[str, float]:
     """Causal attention, 8 heads of 64: seconds of each kernel and length."""
     compute = get_compute_config(
         device,
         "bf16" if get_compute_config(device).uses_cuda_graphs else "fp32",
     )
-    lengths = (
-        (1024, 4096, 16_384) if compute.uses_cuda_graphs else (512, 1024, 2048)
-    )
     found = {}
-    for n in lengths:
+    for n in sizes.attention_lengths:
         x = torch.randn(
             1, 8, n, 64, device=compute.device, dtype=compute.dtype
         )
@@ -106,7 +151,7 @@ def attention(device: str, roofline: Roofline) -> dict[str, float]:
                 continue
             if kernel != "math" or n <= 4096:
                 runs[kernel] = partial(by_kernel, one, x)
-        times = side_by_side(runs, 10, partial(synchronize, compute))
+        times = side_by_side(runs, 2 * sizes.rounds, compute)
         for name, took in times.items():
             speed = 2 * 8 * n * n * 64 / took  # half of it is hidden
             found[f"{name}, {n}"] = took
@@ -122,126 +167,161 @@ def by_kernel(compute: ComputeConfig, x: Tensor) -> None:
         fused_attention(x, x, x, is_causal=True)
 
 
-def make_full_batch(rows: int, n: int, device: torch.device) -> Batch:
-    token_ids = torch.randint(EOS + 2, VOCAB_SIZE, (rows, n)).tolist()
-    examples = [(row, [BOS, *row[:-1], EOS]) for row in token_ids]
-    return make_batch(examples, device)
+def make_examples(rows: int, n: int, vocab_size: int) -> list[Example]:
+    """Pairs of n tokens on either side: neither has padding."""
+    token_ids = torch.randint(EOS + 2, vocab_size, (rows, n)).tolist()
+    return [(row, [BOS, *row[:-1], EOS]) for row in token_ids]
 
 
-def training(device: str, rooflines: dict[str, Roofline]) -> dict[str, Any]:
-    """A step of the base model: tokens a second, utilisation, peak memory."""
-    found = {}
+def make_trainer(
+    sizes: Sizes, compute: ComputeConfig, *, compiled: bool
+) -> Trainer:
+    """Train the model on batches of training_rows pairs, without end."""
+    torch.manual_seed(0)
+    rows, n = sizes.training_rows, sizes.length
+    examples = make_examples(4 * rows, n, sizes.model.target_vocab_size)
+    config = TrainingConfig(
+        max_steps=10**9,
+        batch_tokens=rows * (n + 1),
+        learning_rate=1e-4,
+        label_smoothing=0.1,
+        precision=compute.precision,
+    )
+    loss_fn: Any = chunked_translation_loss
+    if compiled:
+        loss_fn = torch.compile(loss_fn, fullgraph=True, dynamic=True)
+    model = Transformer(sizes.model).to(compute.device)
+    batches = BatchLoader(examples, config, compute.device)
+    return Trainer(model, batches, config, loss_fn)
+
+
+def training(
+    device: str, sizes: Sizes, rooflines: dict[str, Roofline]
+) -> dict[str, Any]:
+    """A step of the Trainer: tokens a second, utilisation, peak memory.
+
+    It is all that a step is, from making a batch to the update.
+    """
+    found: dict[str, Any] = {}
+    rows, n = sizes.training_rows, sizes.length
+    flops = rows * 3 * transformer_flops(sizes.model, n, n)
     for compute in compute_configs(device):
-        rows = 256 if compute.uses_cuda_graphs else 8
-        batch = make_full_batch(rows, 64, compute.device)
-        for compiled in (
-            (False, True) if compute.uses_cuda_graphs else (False,)
-        ):
-            torch.manual_seed(0)
-            model = Transformer.base(VOCAB_SIZE).to(compute.device)
-            loss_fn: Any = translation_loss
-            if compiled:
-                loss_fn = torch.compile(loss_fn, fullgraph=True)
-            step = make_step(model, batch, compute, loss_fn)
-            took = median_time(step, compute, 5)
-            flops = rows * 3 * transformer_flops(model.config, 64, 64)
-            utilisation = flops / took / rooflines[compute.precision].flops
-            name = f"{compute.precision}{', compiled' * compiled}"
-            found[name] = {"seconds": took, "utilisation": utilisation}
-            text = f"utilisation {utilisation:.1%}"
+        peak = peak_flops(device_name(compute), compute.precision)
+        for compiled in (False, True)[: 1 + compute.uses_cuda_graphs]:
+            step = make_trainer(sizes, compute, compiled=compiled).step
+            took = median_time(step, compute, sizes.rounds)
+            of_roofline = flops / took / rooflines[compute.precision].flops
+            row = {"seconds": took, "utilisation": of_roofline}
+            text = f"{of_roofline:.1%} of the roofline, "
+            if peak is None:
+                text += "no MFU: the maker's peak is not known here"
+            else:
+                row["mfu"] = flops / took / peak
+                text += f"MFU {row['mfu']:.1%}"
             if compute.uses_cuda_graphs:
-                found[name]["peak_mib"] = peak_mib(compute, step)
-                text += f", peak {found[name]['peak_mib']:.0f} MiB"
+                row["peak_mib"] = peak_mib(compute, step)
+                text += f", peak {row['peak_mib']:.0f} MiB"
+            name = f"{compute.precision}{', compiled' * compiled}"
+            found[name] = row
             print(
-                f"training, base model, {rows} x 64, {name:15} "
-                f"{took * 1e3:8.1f} ms, {rows * 128 / took:9.0f} tokens/s, "
+                f"training, base model, {rows} x {n}, {name:15} "
+                f"{took * 1e3:8.1f} ms, {2 * rows * n / took:9.0f} tokens/s, "
                 f"{text}"
             )
     return found
 
 
-def make_step(
-    model: Transformer, batch: Batch, compute: ComputeConfig, loss_fn: Any
-) -> Callable[[], None]:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        with compute_context(compute):
-            with compute.autocast():
-                loss = loss_fn(model, batch, 0.1)
-            loss.backward()
-        optimizer.step()
-
-    return step
-
-
-def peak_mib(compute: ComputeConfig, step: Callable[[], None]) -> float:
+def peak_mib(compute: ComputeConfig, step: Callable[[], object]) -> float:
     """MiB that a step needs at most, as the device counts them."""
     torch.cuda.reset_peak_memory_stats(compute.device)
     step()
     return torch.cuda.max_memory_allocated(compute.device) / 2**20
 
 
-def decoding(device: str) -> dict[str, float]:
-    """Tokens a second of the base model, 64 read and 64 generated."""
+def decoding(device: str, sizes: Sizes) -> dict[str, float]:
+    """Tokens a second of the base model, as many read as generated."""
     compute = get_compute_config(device)
     torch.manual_seed(0)
-    model = Transformer.base(VOCAB_SIZE)
+    model = Transformer(sizes.model)
     plain = IncrementalDecoder(model, compute)
     static = StaticDecoder(model, compute)
+    n = sizes.length
     found = {}
-    for rows in (1, 32, 256) if compute.uses_cuda_graphs else (1, 8):
-        source = torch.randint(EOS + 2, VOCAB_SIZE, (rows, 64))
-        lengths = torch.full((rows,), 64)
+    for rows in sizes.decoding_rows:
+        source = torch.randint(EOS + 2, VOCAB_SIZE, (rows, n))
+        lengths = torch.full((rows,), n)
         runs = {
             "step by step": partial(
-                fast_generate, plain, source, lengths, max_length=64
+                fast_generate, plain, source, lengths, max_length=n
             ),
             "captured": partial(
-                static.generate, source, lengths, max_length=64
+                static.generate, source, lengths, max_length=n
             ),
         }
-        times = side_by_side(runs, 5, partial(synchronize, compute))
+        times = side_by_side(runs, sizes.rounds, compute)
         for name, took in times.items():
-            found[f"{name}, {rows}"] = rows * 64 / took
+            found[f"{name}, {rows}"] = rows * n / took
             print(
                 f"decoding, base model, batch {rows:3}, {name:12} "
-                f"{rows * 64 / took:9.0f} tokens/s ({compute.precision})"
+                f"{rows * n / took:9.0f} tokens/s ({compute.precision})"
             )
     return found
 
 
-def beside(device: str) -> dict[str, float]:
+def make_step(
+    model: nn.Module,
+    examples: Sequence[Example],
+    compute: ComputeConfig,
+    loss_fn: Callable[[Batch], Tensor],
+) -> Callable[[], None]:
+    """What takes a whole training step, that of any library's model."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+
+    def step() -> None:
+        batch = make_batch(examples, compute.device)
+        optimizer.zero_grad()
+        with compute_context(compute):
+            with compute.autocast():
+                loss = loss_fn(batch)
+            torch.autograd.backward(loss)
+        clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return step
+
+
+def beside(device: str, sizes: Sizes) -> dict[str, float]:
     """The base shape beside Hugging Face's Marian, where that is installed.
 
-    Training as in benchmarks.training, decoding as in benchmarks.decoding:
-    seconds of each, in the device's best precision.
+    Seconds of a training step and of decoding, in the device's best
+    precision.
     """
     compute = get_compute_config(device)
-    rows = 128 if get_compute_config(device).uses_cuda_graphs else 4
-    s = BASE._replace(batch=rows)
-    batch = Batch(*(part.to(compute.device) for part in padded(rows)))
+    rows, n = sizes.rows_beside, sizes.length
+    examples = [
+        example
+        for length in torch.linspace((n + 1) // 2, n, rows).round().tolist()
+        for example in make_examples(1, int(length), SHAPE_VOCAB_SIZE)
+    ]
+    source = torch.randint(EOS + 2, SHAPE_VOCAB_SIZE, (rows, n))
+    source = source.to(compute.device)
     steps: dict[str, Callable[[], object]] = {}
     decoders: dict[str, Callable[[], object]] = {}
-    source = batch.source.clamp(min=EOS + 2)  # all of one length
     ways = {"ours": book, "Marian": marian}
     for name in ways if find_spec("transformers") else ():
         torch.manual_seed(0)
-        model, loss_fn = ways[name](s)
+        model, loss_fn = ways[name](sizes.shape)
         model.to(compute.device).train()
-        steps[name] = make_step(
-            model, batch, compute, lambda _, b, __, f=loss_fn: f(b)
-        )
+        steps[name] = make_step(model, examples, compute, loss_fn)
         there: Any = inference_copy(model, compute)
         if name == "ours":
-            lengths = torch.full((rows,), MAX_LENGTH)
+            lengths = torch.full((rows,), n)
             how: Any = partial(
                 fast_generate, IncrementalDecoder(there, compute)
             )
             if compute.uses_cuda_graphs:
                 how = StaticDecoder(there, compute).generate
-            decoders[name] = partial(how, source, lengths, max_length=64)
+            decoders[name] = partial(how, source, lengths, max_length=n)
         else:
             decoders[name] = partial(
                 there.generate,
@@ -249,26 +329,28 @@ def beside(device: str) -> dict[str, float]:
                 attention_mask=torch.ones_like(source),
                 do_sample=False,
                 num_beams=1,
-                min_new_tokens=64,
-                max_new_tokens=64,
+                min_new_tokens=n,
+                max_new_tokens=n,
             )
     found = {}
     for what, runs in {"training": steps, "decoding": decoders}.items():
-        times = side_by_side(runs, 5, partial(synchronize, compute))
+        times = side_by_side(runs, sizes.rounds, compute)
         found |= {f"{what}, {name}": took for name, took in times.items()}
         if times:
             report(f"{what} of the base shape, batch {rows}", times)
     return found
 
 
-def vision(device: str) -> dict[str, float]:
+def vision(device: str, sizes: Sizes) -> dict[str, float]:
     """Images a second of ViT-S/16 at 224 by 224, forward."""
     found = {}
+    rows = sizes.vision_rows
+    config = sizes.vit
     for compute in compute_configs(device):
-        rows = 256 if compute.uses_cuda_graphs else 8
         torch.manual_seed(0)
-        model = ViT.small().eval().to(compute.device)
-        images = torch.randn(rows, 3, 224, 224, device=compute.device)
+        model = ViT(config).eval().to(compute.device)
+        shape = (rows, 3, config.image_size, config.image_size)
+        images = torch.randn(shape, device=compute.device)
 
         def run(
             model: Any = model, x: Tensor = images, e: ComputeConfig = compute
@@ -276,7 +358,7 @@ def vision(device: str) -> dict[str, float]:
             with torch.no_grad(), compute_context(e), e.autocast():
                 model(x)
 
-        took = median_time(run, compute, 5)
+        took = median_time(run, compute, sizes.rounds)
         found[compute.precision] = rows / took
         print(
             f"ViT-S/16, forward, batch {rows}, {compute.precision}: "
@@ -285,24 +367,32 @@ def vision(device: str) -> dict[str, float]:
     return found
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What your machine can do")
     parser.add_argument("--device", default="auto")
-    options = parser.parse_args()
-    compute = get_compute_config(options.device)
+    parser.add_argument("--dry-run", action="store_true")
+    options = parser.parse_args(arguments)
+    device = options.device
+    compute = get_compute_config(device)
+    sizes = ON_GPU if compute.uses_cuda_graphs else ON_CPU
+    if options.dry_run:
+        sizes = DRY_RUN
     introduce(compute)
     print(compute)
-    rooflines = measure_rooflines(options.device)
+    rooflines = measure_rooflines(device, sizes)
     best = rooflines.get(
         "bf16" if compute.uses_cuda_graphs else "fp32", rooflines["fp32"]
     )
     found = {
-        "attention": attention(options.device, best),
-        "training": training(options.device, rooflines),
-        "decoding": decoding(options.device),
-        "vision": vision(options.device),
-        "beside": beside(options.device),
+        "attention": attention(device, sizes, best),
+        "training": training(device, sizes, rooflines),
+        "decoding": decoding(device, sizes),
+        "vision": vision(device, sizes),
+        "beside": beside(device, sizes),
     }
+    if options.dry_run:
+        print("a dry run: the numbers mean nothing, and none is kept")
+        return
     keep(
         device_name(compute, short=True),
         ["nox -s bench"],

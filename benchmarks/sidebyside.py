@@ -5,7 +5,6 @@ import json
 import platform
 import statistics
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from attention_book.gpu import calls_per_round, time_calls
 from attention_book.runtime import ON_CPU, ComputeConfig
 
 
@@ -94,22 +94,21 @@ def name_operators() -> None:
 def side_by_side(
     entrants: Mapping[str, Callable[[], object]],
     rounds: int = 20,
-    finish: Callable[[], object] = lambda: None,
+    compute: ComputeConfig = ON_CPU,
 ) -> dict[str, float]:
-    """Median seconds of each entrant, run A B C A B C … after a warm-up.
+    """Median seconds of a call, timed A B C A B C … after a warm-up.
 
-    They take turns, so that a machine that slows down slows all of them;
-    finish waits for a device that is still at work.
+    They take turns, so that a machine that slows down slows all of them. A
+    turn is of as many calls as can be timed well, on a GPU by CUDA events.
     """
+    n_calls = {
+        name: calls_per_round(run, compute) for name, run in entrants.items()
+    }
     times: dict[str, list[float]] = {name: [] for name in entrants}
-    for number in range(rounds + 2):
+    for _ in range(rounds):
         for name, run in entrants.items():
-            finish()
-            start = time.perf_counter()
-            run()
-            finish()
-            if number >= 2:
-                times[name].append(time.perf_counter() - start)
+            n = n_calls[name]
+            times[name].append(time_calls(run, n, compute) / n)
     return {name: statistics.median(row) for name, row in times.items()}
 
 

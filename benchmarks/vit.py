@@ -20,7 +20,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.gpu.timing import synchronize
 from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.vit import ViT
 from benchmarks.sidebyside import (
@@ -141,13 +140,12 @@ def compare(
         name: partial(forward, model.eval(), images, compute)
         for name, model in models.items()
     }
-    finish = partial(synchronize, compute)
-    found = {"forward": side_by_side(runs, rounds, finish)}
+    found = {"forward": side_by_side(runs, rounds, compute)}
     steps = {
         name: make_step(model.train(), images, compute)
         for name, model in models.items()
     }
-    found["training"] = side_by_side(steps, rounds, finish)
+    found["training"] = side_by_side(steps, rounds, compute)
     return found
 
 
@@ -169,8 +167,9 @@ def halves(
         )
         runs[0][precision] = partial(forward, model, images, compute)
         runs[1][precision] = make_step(model, images, compute)
-    finish = partial(synchronize, compute)
-    return {what: side_by_side(r, rounds, finish) for what, r in found.items()}
+    return {
+        what: side_by_side(r, rounds, compute) for what, r in found.items()
+    }
 
 
 def main() -> None:

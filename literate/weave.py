@@ -19,7 +19,18 @@ import nbformat
 
 from literate import ROOT, glossary, labs
 from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, pick
-from literate.chapter import CHAPTERS, DRAFTS, Chapter, Twin, dotted, names, pages, read, read_all
+from literate.chapter import (
+    AT_ROOT,
+    CHAPTERS,
+    DRAFTS,
+    Chapter,
+    Twin,
+    dotted,
+    names,
+    pages,
+    read,
+    read_all,
+)
 from literate.drawing import draw
 from literate.export import export, localize
 from literate.glossary import Term
@@ -149,6 +160,8 @@ def how_to_check(id_: str, edition: str) -> str:
 
 def public(block: Block) -> list[str]:
     """What a block adds to the API page: a constant has no docstring, and so no place there."""
+    if re.fullmatch(AT_ROOT, block.title):
+        return []  # the root has no such page
     nodes = ast.parse(block.body).body
     documented = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
     return [node.name for node in documented if not node.name.startswith("_")]

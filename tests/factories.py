@@ -1,12 +1,16 @@
 """Small models, batches and trainers for the tests: one of each, with changes."""
 
 import shutil
+import sysconfig
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from attention_book.corpus import BOS, EOS, pad
 from attention_book.decoding import generate
+from attention_book.runtime import get_compute_config
 from attention_book.training import (
     BatchLoader,
     Example,
@@ -20,12 +24,23 @@ from attention_book.vit import ViT, ViTConfig
 def compile_backend(device: torch.device, on_cpu: bool = True) -> str:
     """Return "inductor", or "eager", which only traces.
 
-    On a CPU inductor takes a compiler for C++, and its time: use it there
-    for some kinds of model.
+    Inductor takes a compiler, for C++ on a CPU and for C on a GPU, and
+    Python's headers; and on a CPU it takes its time: use it there for some
+    kinds of model.
     """
-    if device.type == "cpu" and not (on_cpu and shutil.which("g++")):
-        return "eager"
-    return "inductor"
+    on_gpu = device.type != "cpu"
+    compilers = ("gcc", "clang", "cc") if on_gpu else ("g++",)
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    has_compiler = headers.exists() and any(map(shutil.which, compilers))
+    return "inductor" if has_compiler and (on_gpu or on_cpu) else "eager"
+
+
+def needs_bf16(device: torch.device) -> None:
+    """Skip a test on a card without bf16."""
+    try:
+        get_compute_config(device, "bf16")
+    except ValueError as error:
+        pytest.skip(str(error))
 
 
 def make_config(**changes: Any) -> TransformerConfig:

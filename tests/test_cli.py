@@ -356,10 +356,11 @@ def test_attention_is_drawn_with_a_row_for_each_word() -> None:
         (["Tom chases Jerry.", "Tom is a fox."], "line 2: unknown words: fox"),
         ([""], "got 0"),
         (["--file", "no-such-file.txt"], "no-such-file.txt: No such file"),
-        (["--file", "tests"], "tests: wanted a file, got a folder"),
+        (["--file", "tests"], "tests: Is a directory"),
         (["Tom chases Jerry.", "--model", "none.st"], "none.st"),
         (["Tom chases Jerry.", "--model", "pyproject.toml"], "safetensors"),
         (["Tom chases Jerry.", "--model", "tests"], "tests: wanted a file"),
+        (["Tom.", "--model", os.devnull], "null: wanted a file, got a device"),
     ],
 )
 def test_what_can_not_be_translated_is_one_line(

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_book.checkpoints import save_model
@@ -35,7 +36,6 @@ from attention_book.fast_decoding import (
     fast_generate,
     prepacked,
 )
-from attention_book.fast_decoding.captured import capture_graph
 from attention_book.fast_decoding.decoder import (
     MAX_ROWS_FUSED,
     single_query_attention,
@@ -46,7 +46,7 @@ from attention_book.non_autoregressive import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
-from attention_book.runtime import ON_CPU, ComputeConfig
+from attention_book.runtime import ON_CPU
 from attention_book.scoring import scaled_dot_product_attention
 from attention_book.transformer import (
     FeedForwardKind,
@@ -55,6 +55,7 @@ from attention_book.transformer import (
     Transformer,
 )
 from tests.factories import make_config, make_transformer, make_varied
+from tests.fake_cuda import FakeCuda
 
 
 MAX = 9
@@ -437,22 +438,57 @@ def test_rows_that_have_finished_generate_padding(model: Transformer) -> None:
     assert not state.active[[1, 3]].any()
 
 
-def test_steps_are_captured_where_it_pays() -> None:
-    calls: list[str] = []
-    step = capture_graph(lambda: calls.append("step"), list, ON_CPU)
-    assert calls == []
-    step()
-    assert calls == ["step"]
+def test_buckets_unused_for_longest_are_evicted(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captured, "MAX_BUCKETS", 2)
+    cuda = FakeCuda(monkeypatch)
+    decoder = StaticDecoder(model, ON_CPU)
+    expected = generate(model, *pad(SOURCES), max_length=MAX)
+    for rows in (5, 1, 5, 2):  # the buckets are of 8, 1 and 2
+        found = decoder.generate(*pad(SOURCES[:rows]), max_length=MAX)
+        assert found == expected[:rows]
+    assert [rows for rows, *_ in decoder.buckets] == [8, 2]
+    assert len(cuda.pools) == 3  # no bucket was captured twice
+    found = decoder.generate(*pad(SOURCES[:1]), max_length=MAX)
+    assert found == expected[:1]
+    assert [rows for rows, *_ in decoder.buckets] == [2, 1]
+    assert decoder.pool is not None
+    assert cuda.pools == [decoder.pool.handle] * 4
+    assert cuda.streams == [decoder.pool.stream] * 4
+
+
+class _CountOperations(TorchDispatchMode):
+    """Counts those that a GPU would launch a kernel for."""
+
+    n = 0
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        is_read = operator is torch.ops.aten.item.default
+        self.n += not (operator.is_view or is_read)
+        return operator(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize(
+    ("positions", "n_operations"), [("sinusoidal", 122), ("learned", 122)]
+)
+def test_a_step_has_few_operations(
+    positions: str, n_operations: int, unchecked: None
+) -> None:
+    model = make_transformer(n_layers=6, positions=positions)
+    _, step = StaticDecoder(model, ON_CPU).bucket(1, 16, 32)
+    with torch.inference_mode(), _CountOperations() as count:
+        step()
+    assert count.n == n_operations
 
 
 def test_captured_steps_are_used_where_they_pay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     usual = Translator.load()
-    monkeypatch.setattr(ComputeConfig, "uses_cuda_graphs", True)
-    monkeypatch.setattr(
-        captured, "capture_graph", lambda step, before, compute: step
-    )
+    FakeCuda(monkeypatch)
     quick = Translator.load()
     texts = ["Tom chases Jerry.", "Did Anna buy this red umbrella yesterday?"]
     assert usual.graph_decoder is None

@@ -1,12 +1,16 @@
 """attention_book.losses against PyTorch, in value, gradients and cost."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_book.losses import (
-    _CHUNK_SIZE,
+    _CHUNK_SIZES,
     _cross_entropy_forward,
     chunked_cross_entropy,
     chunked_translation_loss,
@@ -16,6 +20,7 @@ from tests.factories import compile_backend, make_examples, make_transformer
 
 
 CPU = torch.device("cpu")
+CHUNK_SIZE = _CHUNK_SIZES["cpu"]
 
 
 def make_inputs(
@@ -28,7 +33,7 @@ def make_inputs(
 
 
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("n", [1, 7, _CHUNK_SIZE, 2 * _CHUNK_SIZE + 3])
+@pytest.mark.parametrize("n", [1, 7, CHUNK_SIZE, 2 * CHUNK_SIZE + 3])
 def test_loss_and_gradients_equal_pytorchs(
     n: int, label_smoothing: float
 ) -> None:
@@ -46,11 +51,55 @@ def test_loss_and_gradients_equal_pytorchs(
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("chunk_size", [1, 3, 7, 8, 4096])
+def test_the_size_of_chunks_changes_nothing(chunk_size: int) -> None:
+    x, weight, targets = make_inputs(7)
+    found = []
+    for size in (None, chunk_size):
+        loss = chunked_cross_entropy(x, weight, targets, 0.1, size)
+        found.append((loss, *torch.autograd.grad(loss, (x, weight))))
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_chunks_of_no_size_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"^chunk_size must be positive, got 0$"
+    ):
+        chunked_cross_entropy(*make_inputs(7), chunk_size=0)
+
+
+class ChunkSizes(TorchDispatchMode):
+    """Notes in chunks of how many tokens losses are computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[object] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func is torch.ops.attention_book.cross_entropy.default:
+            self.found.append(args[-1])
+        return func(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize(("device", "size"), [("cpu", 256), ("cuda", 4096)])
+def test_chunks_are_larger_on_a_gpu(device: str, size: int) -> None:
+    with FakeTensorMode(), ChunkSizes() as sizes:  # no GPU is needed
+        x = torch.empty(9000, 5, device=device)
+        weight = torch.empty(11, 5, device=device)
+        targets = torch.empty(9000, dtype=torch.long, device=device)
+        chunked_cross_entropy(x, weight, targets)
+        chunked_cross_entropy(x, weight, targets, chunk_size=99)
+    assert sizes.found == [size, 99]
+
+
 def test_gradients_are_double_where_the_inputs_are() -> None:
     torch.manual_seed(0)
-    x = torch.randn(_CHUNK_SIZE + 2, 2, dtype=torch.double) * 40  # far from 0
+    x = torch.randn(CHUNK_SIZE + 2, 2, dtype=torch.double) * 40  # far from 0
     weight = torch.randn(3, 2, dtype=torch.double)
-    targets = torch.randint(3, (_CHUNK_SIZE + 2,))
+    targets = torch.randint(3, (CHUNK_SIZE + 2,))
     inputs = [x.requires_grad_(), weight.requires_grad_()]
     ours = chunked_cross_entropy(*inputs, targets, 0.1)
     theirs = F.cross_entropy(x @ weight.T, targets, label_smoothing=0.1)
@@ -84,11 +133,11 @@ def test_bf16_is_close() -> None:
 
 @pytest.mark.parametrize("needs_gradients", [True, False])
 def test_the_operator_keeps_pytorchs_rules(needs_gradients: bool) -> None:
-    x, weight, targets = make_inputs(_CHUNK_SIZE + 3)
+    x, weight, targets = make_inputs(CHUNK_SIZE + 3)
     if not needs_gradients:
         x = x.detach()
         weight = weight.detach()
-    args = (x, weight, targets, 0.1, torch.float32, needs_gradients)
+    args = (x, weight, targets, 0.1, torch.float32, needs_gradients, 256)
     checks = ["test_schema", "test_autograd_registration", "test_faketensor"]
     if not needs_gradients:  # it would differentiate the gradients as well
         checks.append("test_aot_dispatch_dynamic")
@@ -106,7 +155,7 @@ def matrix_products(x: Tensor, weight: Tensor, targets: Tensor) -> int:
 
 @pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_gradients_are_computed_only_where_they_are_needed() -> None:
-    x, weight, targets = make_inputs(3 * _CHUNK_SIZE)
+    x, weight, targets = make_inputs(3 * CHUNK_SIZE)
     with_gradients = chunked_cross_entropy(x, weight, targets)
     assert matrix_products(x, weight, targets) == 9
     with torch.no_grad():
@@ -154,7 +203,7 @@ def test_it_compiles_into_one_graph_for_all_lengths(unchecked: None) -> None:
     compiled = torch.compile(
         loss_fn, fullgraph=True, dynamic=True, backend=compile_backend(CPU)
     )
-    for number, n in enumerate((7, _CHUNK_SIZE + 2, 3 * _CHUNK_SIZE)):
+    for number, n in enumerate((7, CHUNK_SIZE + 2, 3 * CHUNK_SIZE)):
         _, weight, targets = make_inputs(n)
         x = torch.randn(n, 3)
         parameters = [projection.weight, weight]

@@ -1,11 +1,14 @@
 """attention_book.processes: ranks, failures, checkpoints in several processes."""
 
+import os
 import re
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from attention_book.processes import (
     RankInfo,
     device_of_rank,
     exists_on_all_ranks,
+    failures,
     get_rank_info,
     is_peer_failure,
     load_shards,
@@ -515,6 +519,120 @@ def test_alone_nothing_changes(tmp_path: Path) -> None:
     ):
         pass
     assert said == []
+
+
+class Exited(BaseException):
+    """Stands for the end of the process: nothing in it runs any more."""
+
+
+class FakeGroup:
+    """A process group in which other processes are waited for.
+
+    Attributes:
+        log: What was done to it, and to the process.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+        self.log: list[Any] = []
+        self.hangs = threading.Event()  # once set, an abort returns
+        self.hangs.set()
+        store = dist.HashStore()
+        info = RankInfo(0, 2, 0, 2)
+        cpu = torch.device("cpu")
+        for where, name, fake in (
+            (failures, "get_rank_info", lambda environment: info),
+            (failures, "rendezvous", lambda *_, **__: iter([(store, 0, 2)])),
+            (failures, "device_of_rank", lambda *_: cpu),
+            (failures, "_init_process_group", lambda *_: SINGLE_PROCESS),
+            (failures, "_ABORT_TIMEOUT", 0.1),
+            (dist, "is_initialized", lambda: True),
+            (dist, "get_backend", lambda: backend),
+            (dist, "destroy_process_group", partial(self.log.append, "end")),
+            (os, "_exit", self.exit),
+        ):
+            monkeypatch.setattr(where, name, fake)
+        monkeypatch.setattr(type(dist.group), "WORLD", self, raising=False)
+
+    def abort(self) -> None:
+        self.log.append("abort")
+        self.hangs.wait(10)
+
+    def exit(self, status: int) -> None:
+        self.log.append(status)
+        raise Exited
+
+
+@pytest.fixture
+def nccl(monkeypatch: pytest.MonkeyPatch) -> FakeGroup:
+    return FakeGroup(monkeypatch, "nccl")
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "status"),
+    [
+        (ValueError("wrong"), ["wrong"], 1),
+        (dist.DistBackendError("NCCL error"), [LOST], 1),
+        (KeyboardInterrupt(), [], 130),
+        (TypeError("a bug"), [], 1),
+    ],
+)
+def test_who_fails_with_nccl_aborts_and_ends_at_once(
+    nccl: FakeGroup,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    said: list[str],
+    status: int,
+) -> None:
+    found: list[object] = []
+    with (
+        pytest.raises(Exited),
+        process_group(tmp_path / "m", report=found.append),
+    ):
+        raise error
+    assert nccl.log == ["abort", status]  # and the group is not destroyed
+    assert found == [x.format(out=tmp_path / "m", step=0) for x in said]
+    traceback = capsys.readouterr().err
+    assert traceback.endswith("TypeError: a bug\n" * (str(error) == "a bug"))
+    assert ("Traceback" in traceback) == (str(error) == "a bug")
+
+
+def test_an_abort_that_hangs_is_not_waited_for(
+    nccl: FakeGroup, tmp_path: Path
+) -> None:
+    nccl.hangs.clear()
+    start = time.monotonic()
+    with (
+        pytest.raises(Exited),
+        process_group(tmp_path / "m", report=str),
+    ):
+        raise ValueError("wrong")
+    assert time.monotonic() - start < 5
+    assert nccl.log == ["abort", 1]
+    nccl.hangs.set()
+
+
+def test_nccl_ends_well_as_any_other(nccl: FakeGroup, tmp_path: Path) -> None:
+    with process_group(tmp_path / "m", report=str):
+        assert nccl.log == []
+    assert nccl.log == ["end"]
+
+
+def test_gloo_is_not_aborted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gloo = FakeGroup(monkeypatch, "gloo")
+    for error, wanted in (
+        (ValueError("wrong"), SystemExit),
+        (TypeError("a bug"), TypeError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ):
+        with (
+            pytest.raises(wanted),
+            process_group(tmp_path / "m", report=str),
+        ):
+            raise error
+    assert gloo.log == []
 
 
 def test_a_file_that_not_all_can_see(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """attention_book.gpu: costs by hand and by PyTorch's counter, and timing."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_book.gpu import (
@@ -13,9 +16,18 @@ from attention_book.gpu import (
     linear_cost,
     measure_roofline,
     median_time,
+    peak_flops,
+    time_calls,
+    timing,
     transformer_flops,
 )
-from attention_book.runtime import ON_CPU, ComputeConfig, compute_context
+from attention_book.runtime import (
+    ON_CPU,
+    ComputeConfig,
+    Precision,
+    compute_context,
+)
+from benchmarks import machine
 from tests.factories import make_transformer
 
 
@@ -75,8 +87,152 @@ def test_the_roofline_of_this_machine_is_measured() -> None:
     assert 1e7 < roofline.flops < 1e15
 
 
-def test_the_median_is_of_the_rounds_after_the_warm_up() -> None:
-    calls = []
-    found = median_time(lambda: calls.append(1), ON_CPU, rounds=3)
-    assert len(calls) == 2 + 3
-    assert 0 < found < 0.1
+def test_the_median_is_of_the_rounds_after_the_warm_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call takes 4 ms at first, then 3, and in the rounds 5 and now and then
+    7; three make a round of 10 ms."""
+    calls: list[float] = []
+    clock = 0.0
+
+    def call() -> None:
+        nonlocal clock
+        n = len(calls)
+        calls.append(4e-3 if n < 1 else 3e-3 if n < 2 else 5e-3)
+        if n >= 2 and n % 4 == 2:
+            calls[-1] = 7e-3
+        clock += calls[-1]
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock)
+    found = median_time(call, ON_CPU, rounds=3)
+    assert len(calls) == 2 + 3 * 4
+    assert found == pytest.approx((5 + 5 + 5 + 7) * 1e-3 / 4)
+
+
+ON_GPU = ComputeConfig(torch.device("cuda", 1))
+
+
+class Gpu:
+    """Does in its own time what is asked of it: 2 ms a call.
+
+    To ask takes the CPU no time; to wait takes it as long as is left.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0.0
+        self.log: list[str] = []
+
+    def call(self) -> None:
+        self.asked += 2e-3
+        self.log.append("call")
+
+    def event(self, *, enable_timing: bool) -> "Event":
+        assert enable_timing
+        return Event(self)
+
+
+class Event:
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+
+    def record(self, stream: object) -> None:
+        assert stream == torch.device("cuda", 1)
+        self.when = self.gpu.asked
+        self.gpu.log.append("record")
+
+    def synchronize(self) -> None:
+        self.gpu.log.append("wait")
+
+    def elapsed_time(self, end: "Event") -> float:
+        assert self.gpu.log[-1] == "wait"
+        return (end.when - self.when) * 1000
+
+
+def test_a_gpu_is_timed_by_its_own_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu = Gpu()
+    monkeypatch.setattr(torch.cuda, "Event", gpu.event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: device)
+    monkeypatch.delattr(timing.time, "perf_counter")  # the CPU's is not asked
+    assert time_calls(gpu.call, 3, ON_GPU) == pytest.approx(6e-3)
+    assert gpu.log == ["record", *["call"] * 3, "record", "wait"]
+    gpu.log.clear()
+    assert median_time(gpu.call, ON_GPU, rounds=7) == pytest.approx(2e-3)
+    assert gpu.log.count("call") == 2 + 7 * 5  # a round is of 10 ms
+    assert gpu.log.count("wait") == 2 + 7
+
+
+@pytest.mark.parametrize(("device", "size"), [("cpu", 2**27), ("cuda", 2**30)])
+def test_copies_are_larger_than_any_cache(
+    monkeypatch: pytest.MonkeyPatch, device: str, size: int
+) -> None:
+    def once(function: Callable[[], object], compute: ComputeConfig) -> float:
+        result = function()
+        assert isinstance(result, torch.Tensor)
+        assert result.device.type == device
+        return {(64, 64): 0.5}.get(tuple(result.shape), 2.0)
+
+    monkeypatch.setattr(timing, "median_time", once)
+    monkeypatch.setattr(torch.Tensor, "copy_", lambda to, source: to)
+    with FakeTensorMode():  # no GPU is needed, and no memory
+        compute = ComputeConfig(torch.device(device))
+        found = measure_roofline(compute, width=64)
+    assert found == Roofline(2 * 64**3 / 0.5, 2 * size / 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "peak"),
+    [
+        ("NVIDIA H200", "bf16", 989e12),
+        ("NVIDIA H100 80GB HBM3", "bf16", 989e12),
+        ("NVIDIA H100 80GB HBM3", "fp32", 67e12),
+        ("NVIDIA H100 PCIe", "fp16", 756e12),
+        ("NVIDIA H100 NVL", "tf32", 418e12),
+        ("NVIDIA A100-SXM4-80GB", "bf16", 312e12),
+        ("NVIDIA A100 80GB PCIe", "tf32", 156e12),
+        ("Tesla T4", "fp16", 65e12),
+        ("Tesla T4", "bf16", None),
+        ("NVIDIA L4", "bf16", 121e12),
+        ("NVIDIA L40S", "bf16", None),
+        ("NVIDIA GH200 480GB", "bf16", None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "bf16", None),
+        ("AMD EPYC", "fp32", None),
+    ],
+)
+def test_peaks_are_those_of_the_data_sheets(
+    name: str, precision: Precision, peak: float | None
+) -> None:
+    assert peak_flops(name, precision) == peak
+
+
+def test_the_benchmark_of_a_machine_runs(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    unchecked: None,
+) -> None:
+    monkeypatch.delattr(machine, "keep")  # a dry run keeps nothing
+    peaks = {"bf16": 1e12}  # as if bf16 alone were known
+    monkeypatch.setattr(
+        machine, "peak_flops", lambda name, precision: peaks.get(precision)
+    )
+    machine.main(["--device", "cpu", "--dry-run"])
+    said = capsys.readouterr().out
+    for what in ("roofline", "causal attention", "decoding", "ViT-S/16"):
+        assert re.search(f"^{what}, .*[1-9]", said, re.MULTILINE)
+    fp32, bf16 = re.findall(r"^training, base model.*", said, re.MULTILINE)
+    assert re.search(r"fp32 .* no MFU: the maker's peak is not known", fp32)
+    assert re.search(r"bf16 .* MFU \d+\.\d%$", bf16)
+
+
+def test_the_benchmarked_step_is_a_whole_one() -> None:
+    rows = 99
+    sizes = machine.DRY_RUN._replace(training_rows=rows)
+    trainer = machine.make_trainer(sizes, ON_CPU, compiled=False)
+    assert len(trainer.batches) == 4
+    for number in range(8):
+        batch = trainer.batches[number]
+        assert len(batch.source) == rows
+        assert batch.source_layout.mask.all()
+        assert batch.n_targets == rows * machine.DRY_RUN.length
+    assert trainer.config.max_grad_norm == 1

@@ -1,27 +1,66 @@
 """attention_book.runtime: what is chosen, what is refused, what is restored."""
 
+import importlib
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import torch
+from PIL import Image
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
+from attention_book.checkpoints import load_checkpoint, save_checkpoint
+from attention_book.cli import app
+from attention_book.corpus import BOS, EOS, SPECIAL_TOKENS, WordTokenizer
+from attention_book.decoding import beam_search
+from attention_book.fast_decoding import (
+    GRAMMAR,
+    IncrementalDecoder,
+    StaticDecoder,
+    Translator,
+    fast_beam_search,
+    fast_generate,
+    translator,
+)
+from attention_book.images import Classifier
 from attention_book.runtime import (
     ON_CPU,
     ComputeConfig,
+    bucket_length,
     compute_context,
     get_compute_config,
     inference_copy,
     seeded,
     selected_kernel,
 )
-from attention_book.training import BatchLoader, Trainer, TrainingConfig
-from tests.factories import make_examples, make_trainer, make_transformer
+from attention_book.scoring import fused_attention
+from attention_book.training import (
+    Batch,
+    BatchLoader,
+    Trainer,
+    TrainingConfig,
+    loading,
+    make_batch,
+    translation_loss,
+    validation_loss,
+)
+from attention_book.transformer import Positions
+from tests.factories import (
+    make_examples,
+    make_trainer,
+    make_transformer,
+    make_varied,
+)
 
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 NO_GPU = not torch.cuda.is_available()
+CUDA = torch.device("cuda")
 
 
 def pretend_gpu(
@@ -62,6 +101,45 @@ def test_capability_8_has_bf16_and_tf32(
     pretend_gpu(monkeypatch, (8, 0))
     assert get_compute_config("cuda", precision).precision == precision
     assert get_compute_config("cuda", "bf16", "flash").kernel == "flash"
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_a_small_model_stays_on_the_cpu_unless_asked_for(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "cuda":
+        pretend_gpu(monkeypatch, (9, 0))
+    else:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    compute = get_compute_config(model_bytes=GRAMMAR.stat().st_size)
+    assert compute.device == ON_CPU.device
+    assert compute.precision == "fp32"
+    assert compute.reasons[0] == f"a small model: {kind} is here, if asked for"
+    large = get_compute_config(precision="fp32", model_bytes=2**26)
+    assert large.device == torch.device(kind)
+    asked = get_compute_config(kind, "fp32", model_bytes=1)
+    assert asked.device == torch.device(kind)
+
+
+@pytest.mark.parametrize("command", ["translate", "classify"])
+def test_the_commands_leave_a_gpu_alone_for_the_books_models(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_gpu(monkeypatch, (9, 0))
+    taken: list[ComputeConfig] = []
+
+    def load(path: Path, compute: ComputeConfig) -> None:
+        taken.append(compute)
+        raise ValueError("far enough")
+
+    module = importlib.import_module(f"attention_book.cli.{command}")
+    loader = {"translate": "Translator", "classify": "Classifier"}[command]
+    monkeypatch.setattr(getattr(module, loader), "load", load)
+    for options in [], ["--device", "cuda", "--precision", "fp32"]:
+        with pytest.raises(ValueError, match="far enough"):
+            app([command, "a", *options], standalone_mode=False)
+    assert [c.device.type for c in taken] == ["cpu", "cuda"]
 
 
 @pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
@@ -153,6 +231,52 @@ def test_the_context_leaves_no_trace() -> None:
     assert selected_kernel(x, x, x) == "flash"
 
 
+def enabled_kernels() -> set[str]:
+    """Return the kernels that SDPA may select."""
+    cuda = torch.backends.cuda
+    enabled = {
+        "flash": cuda.flash_sdp_enabled(),
+        "efficient": cuda.mem_efficient_sdp_enabled(),
+        "cudnn": cuda.cudnn_sdp_enabled(),
+        "math": cuda.math_sdp_enabled(),
+    }
+    return {name for name, is_enabled in enabled.items() if is_enabled}
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_cudnn_attends_only_if_asked_for(
+    precision: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = {"flash", "efficient", "cudnn", "math"}
+    pretend_gpu(monkeypatch, (9, 0))
+    compute = get_compute_config("cuda", precision)
+    with compute_context(compute):
+        assert enabled_kernels() == everything - {"cudnn"}
+    of_kernel = compute.reasons[2]
+    has_cudnn = precision == "bf16"
+    assert ("flash, efficient, math; cudnn, which" in of_kernel) == has_cudnn
+    assert of_kernel.startswith("PyTorch takes what can do the call, of ")
+    if has_cudnn:
+        asked = get_compute_config("cuda", precision, "cudnn")
+        with compute_context(asked):
+            assert enabled_kernels() == {"cudnn"}
+    with compute_context(ON_CPU):
+        assert enabled_kernels() == everything
+
+
+@pytest.mark.filterwarnings("ignore:Flash attention")
+def test_a_kernel_that_can_not_do_a_call_is_named() -> None:
+    x = torch.randn(1, 2, 5, 4)
+    asked = get_compute_config("cpu", kernel="flash")
+    with (
+        pytest.raises(ValueError, match=r"^kernel: flash can't do this call"),
+        compute_context(asked),
+    ):
+        fused_attention(x, x, x[..., :3])
+    with pytest.raises(RuntimeError, match="mat1"), compute_context(asked):
+        x[0, 0] @ x[0, 0]
+
+
 @contextmanager
 def restored() -> Iterator[None]:
     """Restore what a test sets by the newer interface."""
@@ -168,6 +292,28 @@ def restored() -> Iterator[None]:
             backends.mkldnn.matmul.fp32_precision,
         ) = before
         assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_the_validation_loss_is_in_fp32_and_without_cudnn() -> None:
+    trainer = make_trainer(precision="bf16")
+    seen: list[tuple[str, set[str], torch.dtype]] = []
+
+    def look(module: object, inputs: object, output: torch.Tensor) -> None:
+        precision = torch.get_float32_matmul_precision()
+        seen.append((precision, enabled_kernels(), output.dtype))
+
+    projection = trainer.model.encoder.layers[0].self_attention.q_proj
+    handle = projection.register_forward_hook(look)
+    trainer.device = CUDA  # no tensor is sent there
+    with restored():
+        torch.set_float32_matmul_precision("high")
+        validation_loss(trainer, trainer.batches)
+    handle.remove()
+    without_cudnn = {"flash", "efficient", "math"}
+    assert seen
+    assert all(
+        found == ("highest", without_cudnn, torch.float32) for found in seen
+    )
 
 
 @pytest.mark.parametrize("setting", ["cuda", "cpu", "all"])
@@ -257,3 +403,132 @@ def test_fp16_scales_and_a_step_that_overflows_is_dropped() -> None:
     for _ in range(8):
         trainer.step()
     assert len(trainer.losses) == 9
+
+
+class _WithoutFloat64(TorchFunctionMode):
+    """As on Apple's GPUs: float64 stays on the host.
+
+    Refused are float64 tensors that are put on a device by its name, and
+    such as are made of tensors of another floating-point dtype.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        given = [*tree_leaves(args), *kwargs.values()]
+        placed = any(isinstance(x, torch.device) for x in given)
+        converted = any(
+            isinstance(x, torch.Tensor)
+            and x.is_floating_point()
+            and x.dtype != torch.float64
+            for x in given
+        )
+        made = [x for x in tree_leaves(result) if isinstance(x, torch.Tensor)]
+        if any(x.dtype == torch.float64 for x in made) and (
+            placed or converted
+        ):
+            raise TypeError(f"this device has no float64: {func.__name__}")
+        return result
+
+
+def test_no_float64_goes_to_a_device(tmp_path: Path) -> None:
+    device = torch.device("cpu")
+    with pytest.raises(TypeError, match="no float64"), _WithoutFloat64():
+        torch.zeros(2, dtype=torch.float64).to(device)
+    with pytest.raises(TypeError, match="no float64"), _WithoutFloat64():
+        torch.ones(2).double()
+    file = tmp_path / "checkpoint"
+    with _WithoutFloat64():
+        trainer = make_trainer()
+        trainer.step()
+        validation_loss(trainer, trainer.batches)
+        save_checkpoint(file, trainer)
+        resumed = make_trainer(seed=1)
+        resumed.model.to(device)
+        load_checkpoint(file, resumed)
+        assert resumed.step() == trainer.step()
+        model = trainer.model.eval()
+        source = torch.tensor([[3, 4, 5]])
+        lengths = torch.tensor([3])
+        for generate in (
+            partial(fast_generate, IncrementalDecoder(model)),
+            partial(fast_beam_search, IncrementalDecoder(model)),
+            partial(beam_search, model),
+            StaticDecoder(model, ON_CPU).generate,
+        ):
+            generate(source, lengths, max_length=3)
+        image = Image.new("L", (8, 8), 255)
+        image.paste(0, (3, 1, 5, 7))  # a one
+        Classifier.load().classify(image)
+
+
+@pytest.mark.parametrize(
+    ("length", "max_length", "expected"),
+    [(1, 99, 8), (8, 99, 8), (9, 99, 16), (18, 20, 20), (20, 20, 20)],
+)
+def test_a_gpu_gets_few_lengths(
+    length: int, max_length: int, expected: int
+) -> None:
+    assert bucket_length(length, max_length, CUDA) == expected
+    assert bucket_length(length, max_length, ON_CPU.device) == length
+    longer = bucket_length(length + max_length, max_length, CUDA)
+    assert longer == length + max_length  # for the model to refuse
+
+
+@pytest.mark.parametrize("positions", get_args(Positions))
+def test_padding_to_a_bucket_makes_no_difference(
+    positions: Positions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_transformer(positions=positions, max_length=12)
+    rng = random.Random(0)
+    examples = [
+        ([3] * n, [BOS, *rng.choices(range(4, 11), k=11 - n), EOS])
+        for n in range(1, 12)
+    ]
+    config = TrainingConfig(batch_tokens=30)
+    shapes = set()
+
+    def on_the_cpu(rows: Any, device: object, lengths: Any) -> Batch:
+        return make_batch(rows, ON_CPU.device, lengths)
+
+    monkeypatch.setattr(loading, "make_batch", on_the_cpu)
+    padded = BatchLoader(examples, config, CUDA)
+    plain = BatchLoader(examples, config)
+    for number in range(len(plain)):
+        long = padded[number]
+        shapes.add((long.source.shape[1], long.target.shape[1] - 1))
+        results = []
+        for batch in plain[number], long:
+            model.zero_grad()
+            loss = translation_loss(model, batch, 0.1)
+            loss.backward()
+            gradients = [p.grad for p in model.parameters()]
+            results.append([loss, *(g for g in gradients if g is not None)])
+            assert batch.n_targets == plain[number].n_targets
+        torch.testing.assert_close(*results, rtol=1e-4, atol=1e-6)
+    assert shapes <= {(a, b) for a in (8, 11) for b in (8, 11)}
+
+
+@pytest.mark.parametrize("positions", get_args(Positions))
+def test_translations_do_not_depend_on_the_bucket(
+    positions: Positions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5] * 11]
+    model = make_varied(sources, 2, positions=positions, max_length=12)
+    words = WordTokenizer([*SPECIAL_TOKENS, *"abcdefg"])
+    ours = Translator(model, words, words)
+    expected = [ours.generate(sources, beam_size) for beam_size in (1, 3)]
+    seen: list[int] = []
+
+    def on_cuda(length: int, max_length: int, device: object) -> int:
+        seen.append(bucket_length(length, max_length, CUDA))
+        return seen[-1]
+
+    monkeypatch.setattr(translator, "bucket_length", on_cuda)
+    for beam_size, translations in zip((1, 3), expected, strict=True):
+        for source, translation in zip(sources, translations, strict=True):
+            assert ours.generate([source], beam_size) == [translation]
+        assert ours.generate(sources, beam_size) == translations
+    assert set(seen) == ({8, 12} if positions == "learned" else {8, 16})

@@ -6,17 +6,22 @@ from collections.abc import Iterator
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from attention_book.scale_out import DataParallel
 from attention_book.training import (
     SINGLE_PROCESS,
     BatchLoader,
+    ModelWithLoss,
     Trainer,
     TrainingConfig,
+    make_batch,
+    translation_loss,
     validation_loss,
 )
 from attention_book.transformer import Transformer
-from tests.factories import make_config, make_examples
+from tests.factories import make_config, make_examples, make_transformer
 from tests.ranks import Plan, Reports, found_in, gap, run_plan
 
 
@@ -158,6 +163,46 @@ def alone_in_a_group() -> Iterator[None]:
     )
     yield
     dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("alone_in_a_group", "unchecked")
+@pytest.mark.parametrize("by", ["autocast", "FSDP", "nobody"])
+def test_who_converts_the_weights_decides_how_long_they_stay(by: str) -> None:
+    """FSDP drops what it gathered, also in bf16; autocast drops nothing."""
+    model = make_transformer(d_model=8, n_heads=2, d_ff=24, n_layers=3)
+    layers = (*model.encoder.layers, *model.decoder.layers)
+    weights = [
+        parameter
+        for layer in layers
+        for parameter in layer.parameters()
+        if parameter.ndim == 2
+    ]
+    shapes = {sides for w in weights for sides in (w.shape, w.T.shape)}
+    n = sum(weight.numel() for weight in weights)
+    kept: dict[int, torch.UntypedStorage] = {}
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dtype == torch.bfloat16 and tensor.shape in shapes:
+            storage = tensor.untyped_storage()
+            kept[storage._cdata] = storage
+        return tensor
+
+    policy = MixedPrecisionPolicy(
+        param_dtype=torch.bfloat16 if by == "FSDP" else None
+    )
+    model_with_loss = ModelWithLoss(model, translation_loss)
+    mesh = init_device_mesh("cpu", (1,))
+    for module in (*layers, model_with_loss):  # as FSDP's wrap does
+        fully_shard(module, mesh=mesh, mp_policy=policy)
+    batch = make_batch(make_examples(4), torch.device("cpu"))
+    with (
+        torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
+        torch.autocast("cpu", torch.bfloat16, enabled=by == "autocast"),
+    ):
+        model_with_loss(batch)
+    alive = sum(storage.nbytes() for storage in kept.values())
+    assert alive == (2 * n if by == "autocast" else 0)
+    assert bool(kept) == (by != "nobody")
 
 
 @pytest.mark.usefixtures("alone_in_a_group")

@@ -186,6 +186,12 @@ def test_data_sets_are_read(offline: Path) -> None:
         read_dataset(write_rows(offline, [flat[0], {"en": "a", "zh": None}]))
     with pytest.raises(ValueError, match="test"):
         read_dataset(str(offline), split="test")
+    (offline / "train.jsonl").write_text("{no rows", "utf-8")
+    with pytest.raises(ValueError, match=f"^{offline}: "):
+        read_dataset(str(offline))
+    for name in ("", ":part"):
+        with pytest.raises(ValueError, match=f"name of .*, got {name!r}"):
+            read_dataset(name)
 
 
 @pytest.mark.filterwarnings("default")

@@ -3,29 +3,35 @@
 import copy
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 from attention_book.corpus import PAD, SPECIAL_TOKENS, WordTokenizer
 from attention_book.training import (
     BatchLoader,
+    BatchSource,
     Example,
+    ParallelStrategy,
+    Prefetcher,
     Trainer,
     TrainingConfig,
     cross_entropy,
     encode_pairs,
     learning_rate_at,
     make_batch,
+    to_device,
     translation_loss,
     validation_loss,
 )
 from attention_book.transformer import Transformer
-from tests.factories import make_examples, make_transformer
+from attention_book.vit import Digits, ImageBatches, classification_loss
+from tests.factories import make_examples, make_transformer, make_vit
 
 
 CPU = torch.device("cpu")
@@ -244,6 +250,196 @@ def test_no_examples_or_one_too_long() -> None:
         BatchLoader([], CONFIG)
     with pytest.raises(ValueError, match="batch_tokens must be 30"):
         BatchLoader([([3], [4] * 30)], CONFIG)
+
+
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is asked of copies to a GPU, which stay on the CPU here."""
+    found: list[Any] = []
+    to = torch.Tensor.to
+
+    def pin_memory(tensor: torch.Tensor) -> torch.Tensor:
+        found.append("pinned")
+        return tensor.clone()
+
+    def moved(
+        tensor: torch.Tensor, to_what: Any, **options: bool
+    ) -> torch.Tensor:
+        if getattr(to_what, "type", "") != "cuda":
+            return to(tensor, to_what, **options)
+        found.append(options)
+        return tensor.clone()
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin_memory)
+    monkeypatch.setattr(torch.Tensor, "to", moved)
+    return found
+
+
+ONE_COPY = ["pinned", {"non_blocking": True}]
+
+
+def test_a_batch_goes_to_a_gpu_in_one_copy(copies: list[Any]) -> None:
+    examples = make_examples(6)
+    there = make_batch(examples, torch.device("cuda", 1))
+    assert copies == ONE_COPY
+    here = make_batch(examples, CPU)
+    assert there.n_targets == here.n_targets
+    for a, b in zip(there, here, strict=True):
+        pairs = [(a, b)]
+        if not isinstance(a, int | torch.Tensor):
+            pairs = [(a.mask, b.mask), (a.indices, b.indices)]
+        for one, other in pairs:
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_images_on_a_gpu_are_not_waited_for(copies: list[Any]) -> None:
+    data = Digits(torch.rand(7, 1, 8, 8), torch.arange(7))
+    here = ImageBatches(data, batch_size=3)
+
+    class OnGpu(torch.Tensor):
+        device = torch.device("cuda")
+
+    there = ImageBatches(
+        Digits(data.images.as_subclass(OnGpu), data.labels), batch_size=3
+    )
+    assert copies == ONE_COPY  # the order of an epoch
+    for number in range(3):
+        copies.clear()
+        a, b = there[number], here[number]
+        assert copies == ONE_COPY  # the maps of a batch
+        assert torch.equal(a.images, b.images)
+        assert torch.equal(a.labels, b.labels)
+
+
+def test_pieces_of_many_kinds_and_shapes(copies: list[Any]) -> None:
+    tensors = [
+        torch.arange(6).view(2, 3).T,
+        torch.tensor(7),
+        torch.empty(0, 2, dtype=torch.long),
+        torch.tensor([0.5, -1.0]),
+        torch.tensor([[True], [False], [True]]),
+    ]
+    for one, other in zip(
+        to_device(tensors, torch.device("cuda")), tensors, strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+    assert copies == ONE_COPY
+    assert to_device(tensors[:1], CPU)[0] is tensors[0]
+
+
+class Logged:
+    """A source of batches that notes which of them it makes."""
+
+    def __init__(self, batches: BatchSource, log: list[str]) -> None:
+        self.batches = batches
+        self.log = log
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, number: int) -> Any:
+        self.log.append(f"make {number}")
+        return self.batches[number]
+
+    def fingerprint(self) -> str:
+        return self.batches.fingerprint()
+
+
+READS = "item tolist cpu numpy __bool__ __int__ __float__ __index__ nonzero"
+
+
+class Waits(TorchFunctionMode):
+    """Notes what would have to wait, were the tensors on a GPU."""
+
+    def __init__(self, log: list[str]) -> None:
+        super().__init__()
+        self.log = log
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func.__name__ in READS.split():
+            self.log.append("wait")
+        return func(*args, **kwargs or {})
+
+
+class Second(ParallelStrategy):
+    rank = 1
+    size = 2
+
+
+@pytest.mark.parametrize(
+    ("strategy", "numbers"),
+    [(ParallelStrategy(), range(6)), (Second(), (1, 3, 5))],
+)
+def test_each_batch_is_made_once_and_none_too_many(
+    strategy: ParallelStrategy, numbers: Sequence[int]
+) -> None:
+    log: list[str] = []
+    config = replace(CONFIG, max_steps=3, accumulation_steps=2)
+    batches = Logged(BatchLoader(make_examples(17), config), log)
+    model = make_transformer()
+    trainer = Trainer(model, batches, config, strategy=strategy)
+    take_steps(trainer, 3)
+    assert log == [f"make {number}" for number in numbers]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+def test_a_step_waits_for_a_gpu_once(precision: Any) -> None:
+    log: list[str] = []
+    config = replace(CONFIG, precision=precision, accumulation_steps=2)
+    loader = BatchLoader(make_examples(17), config)
+    made = {i: loader[i] for i in range(6)}  # on the CPU, whatever computes
+
+    class Made:
+        def __len__(self) -> int:
+            return len(made)
+
+        def __getitem__(self, number: int) -> Any:
+            log.append("make")
+            return made[number]
+
+        def fingerprint(self) -> str:
+            return ""
+
+    trainer = Trainer(make_transformer(dropout=0.1), Made(), config)
+    with Waits(log):
+        trainer.step()
+        trainer.step()
+    # two batches, one ahead, and only then the wait
+    assert log == [*["make"] * 3, "wait", *["make"] * 2, "wait"]
+
+
+def test_a_step_of_images_waits_for_a_gpu_once() -> None:
+    log: list[str] = []
+    data = Digits(torch.rand(7, 3, 15, 15), torch.arange(7))
+    trainer = Trainer(
+        make_vit(),
+        ImageBatches(data, batch_size=4),
+        CONFIG,
+        classification_loss,
+    )
+    with Waits(log):
+        take_steps(trainer, 3)
+    assert log == ["wait"] * 3
+
+
+def test_a_batch_made_ahead_is_given_once_and_only_for_its_number() -> None:
+    log: list[str] = []
+    loader = BatchLoader(make_examples(17), CONFIG)
+    ahead = Prefetcher(Logged(loader, log))
+    for number, made in ((3, []), (3, ["make 3"]), (4, ["make 4"])):
+        if number == 3 and not made:
+            ahead.prefetch(3)
+            log.clear()
+        assert torch.equal(ahead[number].source, loader[number].source)
+        assert log == made
+        log.clear()
+    ahead.prefetch(5)
+    log.clear()
+    assert torch.equal(ahead[6].source, loader[6].source)
+    assert torch.equal(ahead[5].source, loader[5].source)
+    assert log == ["make 6", "make 5"]  # what was not wanted is dropped
 
 
 def test_accumulation_averages_the_batches() -> None:

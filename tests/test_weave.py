@@ -127,6 +127,15 @@ def test_shared_blocks_stand_once(chapter: Chapter) -> None:
         assert "SEEDS`]" not in woven  # a constant has no place there
 
 
+def test_the_files_of_the_root_have_no_api_page() -> None:
+    code = "def main():\n    ...\n"
+    for name, linked in (("__main__", False), ("apple", True)):
+        fence = f'```python title="attention_book/{name}.py"\n{code}```\n'
+        path = Path("docs/chapters/30-apple.md")
+        chapter = Chapter(path, f"# 苹果 | Apples {{#apple}}\n\n{fence}")
+        assert ("API [`main`]" in weave(chapter, "en")) == linked
+
+
 def test_imports_are_folded(chapter: Chapter) -> None:
     woven = weave(chapter, "en")
     fold = woven.index("//// details | Imports and public names<small")

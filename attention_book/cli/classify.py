@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (cddb991a03c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (37332b1b4031). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
@@ -37,7 +37,9 @@ def classify(
 ) -> None:
     """Say which handwritten digit an image shows."""
     refuse_folder(model)
-    classifier = Classifier.load(model, get_compute_config(device, precision))
+    model_bytes = model.stat().st_size
+    compute = get_compute_config(device, precision, model_bytes=model_bytes)
+    classifier = Classifier.load(model, compute)
     for image in images:
         guesses = classifier.classify(image)[:n]
         text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (251bbd5326bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e6325d2011ed). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,6 +34,7 @@ PrecisionName = Annotated[
 
 
 def refuse_folder(path: Path) -> None:
-    """Raise ValueError if it is a folder and no file."""
-    if path.is_dir():
-        raise ValueError(f"{path}: wanted a file, got a folder")
+    """Raise ValueError if it is a folder, or a device and no file."""
+    if path.exists() and not path.is_file():
+        kind = "folder" if path.is_dir() else "device"
+        raise ValueError(f"{path}: wanted a file, got a {kind}")

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (9efa49b374f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (2333e1c2a211). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -59,8 +59,9 @@ def translate(
     """Translate English sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
-    compute = get_compute_config(device, precision)
     refuse_folder(model)
+    model_bytes = model.stat().st_size
+    compute = get_compute_config(device, precision, model_bytes=model_bytes)
     with _open_source(texts, file) as source, _progress(source) as advance:
         translator = Translator.load(model, compute)
         is_empty, is_wrong = True, False
@@ -123,7 +124,6 @@ def _open_source(
         stdin = sys.stdin.buffer
         yield Source(name, stdin, f"{name}:")  # type: ignore[arg-type]
     else:
-        refuse_folder(file)
         with file.open("rb") as opened:
             yield Source(str(file), opened, f"{file}:")
 

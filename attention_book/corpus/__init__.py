@@ -1,4 +1,6 @@
-# Made from docs/chapters/41-grammar.md (643a57f2e5b8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/41-grammar.md (8c60a4b8445d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import TYPE_CHECKING
+
 from attention_book.corpus.grammar import Phrase, sentence
 from attention_book.corpus.leaks import find_leaks, read_pairs
 from attention_book.corpus.punctuation import detokenize, tokenize
@@ -7,13 +9,12 @@ from attention_book.corpus.split import Split, is_held_out, make_split
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
 
 
-TYPE_CHECKING = False  # batches need PyTorch: import them when asked for
 if TYPE_CHECKING:
     from attention_book.corpus.batches import make_batches, pad
 else:
 
     def __getattr__(name: str) -> object:
-        if name in ("make_batches", "pad"):
+        if name in ("make_batches", "pad"):  # which need PyTorch
             import attention_book.corpus.batches as batches
 
             return vars(batches)[name]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (4a7f53ffc760). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (c59f3f52da7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 
@@ -13,11 +13,12 @@ __all__ = ["make_batches", "pad"]
 
 
 def pad(
-    sequences: Sequence[Sequence[int]],
+    sequences: Sequence[Sequence[int]], length: int | None = None
 ) -> tuple[Int[Tensor, "batch length"], Int[Tensor, " batch"]]:
-    """Pad sequences of token ids at the end; return their lengths as well."""
+    """Pad token ids at the end, to a length or the longest; return lengths."""
     lengths = torch.tensor([len(sequence) for sequence in sequences])
-    token_ids = torch.full((len(sequences), int(lengths.max())), PAD)
+    shape = len(sequences), length or int(lengths.max())
+    token_ids = torch.full(shape, PAD)
     for row, sequence in zip(token_ids, sequences, strict=True):
         row[: len(sequence)] = torch.tensor(sequence)
     return token_ids, lengths

@@ -1,15 +1,18 @@
-# Made from docs/chapters/36-fast-decoding.md (72576febdb32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (7f3c82d9a39c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.caches import StaticKeyValueCache
 from attention_book.checks import check_lengths, check_size
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
+from attention_book.fast_decoding.prepacked import remove_dropout
 from attention_book.runtime import (
     ComputeConfig,
     compute_context,
@@ -19,15 +22,17 @@ from attention_book.transformer import Transformer
 
 
 __all__ = [
+    "MAX_BUCKETS",
     "SYNC_EVERY",
+    "GraphPool",
     "StaticDecoder",
     "StaticDecodingState",
-    "capture_graph",
     "truncate_at_eos",
 ]
 
 
 SYNC_EVERY = 16  # steps between two checks whether all rows have finished
+MAX_BUCKETS = 16  # captured steps that a decoder keeps
 
 
 class StaticDecodingState:
@@ -51,6 +56,7 @@ class StaticDecodingState:
         device = model.target_embedding.tokens.weight.device
         self.positions = torch.arange(max_length, device=device)
         self.length = self.positions.new_zeros(())
+        self.encodings = _position_encodings(model, max_length)
         self.token_ids = self.positions.new_zeros(batch_size, max_length + 1)
         self.active = self.token_ids[:, 0] == 0
         source = self.positions.new_zeros(batch_size, source_length)
@@ -88,10 +94,14 @@ class StaticDecodingState:
 
     def decode_step(self) -> None:
         """Generate one more token in each row that has not finished."""
-        last = self.token_ids.index_select(1, self.length.view(1))
+        n = self.length.view(1)
         embedding = self.model.target_embedding
+        x = embedding.tokens(self.token_ids.index_select(1, n))
+        x = x * embedding.scale
+        if self.encodings is not None:
+            x = x + self.encodings.index_select(1, n)
         x = self.model.decoder(
-            embedding(last, self.length),
+            x,
             self.cross_kv,
             self.source_mask,
             self.caches,
@@ -101,39 +111,60 @@ class StaticDecodingState:
         logits = F.linear(x[:, 0], embedding.tokens.weight)
         token_ids = logits.argmax(-1).masked_fill(~self.active, PAD)
         self.active &= token_ids != EOS
-        self.length += 1
-        self.token_ids.index_copy_(1, self.length.view(1), token_ids[:, None])
+        self.length += 1  # and n with it
+        self.token_ids.index_copy_(1, n, token_ids[:, None])
+
+
+def _position_encodings(
+    model: Transformer, max_length: int
+) -> Float[Tensor, "1 length d_model"] | None:
+    """Return what is added to the embedding at each position, if anything."""
+    embedding = model.target_embedding
+    if embedding.positions is None:
+        return None
+    shape = 1, max_length, model.config.d_model
+    return embedding.positions(embedding.tokens.weight.new_zeros(shape))
 
 
 _Step = Callable[[], None]
 
 
-def capture_graph(
-    step: _Step, before: Callable[[], object], compute: ComputeConfig
-) -> _Step:
-    """Return what does the step again: on CUDA, all its kernels at one go.
+class GraphPool:
+    """Captures steps as CUDA graphs, which share one pool of memory.
+
+    They may share because one is replayed at a time, and a step leaves
+    nothing in the pool: all that it reads and changes lies outside.
 
     Args:
-        step: Works on tensors that stay where they are.
-        before: Called before each trial run, so that none runs over.
-        compute: The device; elsewhere than on CUDA nothing is captured.
+        device: The GPU.
     """
-    if not compute.uses_cuda_graphs:
-        return step
-    new_stream: Callable[[], torch.cuda.Stream] = torch.cuda.Stream
-    with torch.cuda.device(compute.device):
-        current = torch.cuda.current_stream()
-        side = new_stream()
-        side.wait_stream(current)
-        with torch.cuda.stream(side):
-            for _ in range(3):  # libraries allocate memory, choose algorithms
-                before()
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        with torch.cuda.device(device):
+            new_stream: Callable[[], torch.cuda.Stream] = torch.cuda.Stream
+            self.stream = new_stream()
+            self.handle = torch.cuda.graph_pool_handle()
+
+    def capture(self, step: _Step, before: Callable[[], object]) -> _Step:
+        """Return what does the step again, all its kernels at one go.
+
+        Args:
+            step: Works on tensors that stay where they are.
+            before: Called before each trial run, so that none runs over.
+        """
+        with torch.cuda.device(self.device):
+            current = torch.cuda.current_stream()
+            self.stream.wait_stream(current)
+            with torch.cuda.stream(self.stream):
+                for _ in range(3):  # libraries choose algorithms and memory
+                    before()
+                    step()
+            current.wait_stream(self.stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, self.handle, self.stream):
                 step()
-        current.wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=side):
-            step()
-    return graph.replay
+        return graph.replay
 
 
 def truncate_at_eos(token_ids: list[int]) -> list[int]:
@@ -151,22 +182,44 @@ class StaticDecoder:
     Args:
         model: Is copied, in the precision of compute, to its device.
         compute: The device and precision.
+        backend: Of torch.compile, such as "inductor", which fuses the
+            operations of a step before it is captured, and takes a while,
+            two or three times for all sizes together; None for as they are.
+
+    Attributes:
+        buckets: States and steps by size, the one used last at the end.
     """
 
-    def __init__(self, model: Transformer, compute: ComputeConfig) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        compute: ComputeConfig,
+        *,
+        backend: str | None = None,
+    ) -> None:
         if type(model) is not Transformer:
             name = type(model).__name__
             raise ValueError(f"model must be a Transformer, got {name}")
         self.model = inference_copy(model, compute)
+        remove_dropout(self.model)
         self.compute = compute
-        self.buckets: dict[
+        self.decode_step = StaticDecodingState.decode_step
+        if backend is not None:
+            self.decode_step = torch.compile(
+                self.decode_step, fullgraph=True, dynamic=True, backend=backend
+            )
+        self.pool: GraphPool | None = None
+        if compute.uses_cuda_graphs:
+            self.pool = GraphPool(compute.device)
+        self.buckets: OrderedDict[
             tuple[int, int, int], tuple[StaticDecodingState, _Step]
-        ] = {}
+        ] = OrderedDict()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle without the captured steps, which can be neither."""
         return StaticDecoder, (self.model, self.compute)
 
+    @torch.inference_mode()
     def bucket(
         self, batch_size: int, source_length: int, max_length: int
     ) -> tuple[StaticDecodingState, _Step]:
@@ -177,11 +230,14 @@ class StaticDecoder:
             self._round_up(max_length),
         )
         if shape not in self.buckets:
+            if len(self.buckets) == MAX_BUCKETS:
+                self.buckets.popitem(last=False)  # unused for longest
             state = StaticDecodingState(self.model, *shape)
-            step = capture_graph(
-                state.decode_step, state.length.zero_, self.compute
-            )
+            step: _Step = partial(self.decode_step, state)
+            if self.pool is not None:
+                step = self.pool.capture(step, state.length.zero_)
             self.buckets[shape] = state, step
+        self.buckets.move_to_end(shape)
         return self.buckets[shape]
 
     def _round_up(self, length: int) -> int:

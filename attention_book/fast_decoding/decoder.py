@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (6294d845382c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (93106f76096f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,6 +13,7 @@ from attention_book.encoder import PostNorm, PreNorm
 from attention_book.fast_decoding.prepacked import (
     PrepackedLinear,
     prepack_linears,
+    remove_dropout,
 )
 from attention_book.fast_decoding.state import DecodingState
 from attention_book.multi_head import MultiHeadAttention
@@ -169,6 +170,7 @@ class IncrementalDecoder:
             self.model.target_embedding.tokens.weight
         )
         prepack_linears(self.model)
+        remove_dropout(self.model)
         self.layers = [
             CachedDecoderLayer(layer) for layer in self.model.decoder.layers
         ]

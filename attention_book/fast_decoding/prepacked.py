@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (c5ac3310b752). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (123b242dfde6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +8,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
-__all__ = ["PrepackedLinear", "can_prepack", "prepack_linears"]
+__all__ = [
+    "PrepackedLinear",
+    "can_prepack",
+    "prepack_linears",
+    "remove_dropout",
+]
 
 
 def can_prepack(weight: Tensor) -> bool:
@@ -59,11 +64,18 @@ class PrepackedLinear(nn.Module):
 
 
 def prepack_linears(module: nn.Module) -> None:
-    """Replace each nn.Linear by a PrepackedLinear, and take out dropout."""
+    """Replace each nn.Linear by a PrepackedLinear."""
     for name, child in module.named_children():
         if isinstance(child, nn.Linear):
             setattr(module, name, PrepackedLinear(child.weight, child.bias))
-        elif isinstance(child, nn.Dropout):
-            setattr(module, name, nn.Identity())
         else:
             prepack_linears(child)
+
+
+def remove_dropout(module: nn.Module) -> None:
+    """Replace each nn.Dropout, which in inference does nothing."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.Dropout):
+            setattr(module, name, nn.Identity())
+        else:
+            remove_dropout(child)

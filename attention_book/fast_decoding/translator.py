@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (10218eca8747). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (cf04cf47437d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +26,7 @@ from attention_book.fast_decoding.generate import fast_generate
 from attention_book.runtime import (
     ON_CPU,
     ComputeConfig,
+    bucket_length,
     compute_context,
     inference_copy,
 )
@@ -153,8 +154,14 @@ class Translator:
         self, sources: list[list[int]], beam_size: int
     ) -> list[list[int]]:
         """Translate the sources of one batch."""
-        source, lengths = pad(sources)
-        n = min(2 * source.shape[1] + 16, self.max_source_length)
+        longest = max(map(len, sources))
+        n = min(2 * longest + 16, self.max_source_length)
+        source, lengths = pad(
+            sources,
+            bucket_length(
+                longest, self.max_source_length, self.compute.device
+            ),
+        )
         with compute_context(self.compute):
             if beam_size == 1 and self.graph_decoder is not None:
                 return self.graph_decoder.generate(
@@ -197,7 +204,10 @@ def _silence(model: Transformer, token_id: int) -> Transformer:
 
 
 def _bucket_by_length(sources: Sequence[list[int]]) -> Iterator[list[int]]:
-    """Yield the numbers of sources that go into one batch."""
-    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+    """Yield the numbers of sources that go into one batch, long ones first.
+
+    So the largest graph is captured first, whose memory serves the others.
+    """
+    order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
     for start in range(0, len(order), _BATCH_SIZE):
         yield order[start : start + _BATCH_SIZE]

@@ -1,15 +1,18 @@
-# Made from docs/chapters/20-gpu.md (4082b48381bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (3990d454f5a0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.gpu.roofline import (
     Cost,
     Roofline,
     attention_cost,
     linear_cost,
+    peak_flops,
     transformer_flops,
 )
 from attention_book.gpu.timing import (
+    calls_per_round,
     measure_roofline,
     median_time,
     synchronize,
+    time_calls,
 )
 
 
@@ -17,9 +20,12 @@ __all__ = [
     "Cost",
     "Roofline",
     "attention_cost",
+    "calls_per_round",
     "linear_cost",
     "measure_roofline",
     "median_time",
+    "peak_flops",
     "synchronize",
+    "time_calls",
     "transformer_flops",
 ]

@@ -1,7 +1,9 @@
-# Made from docs/chapters/20-gpu.md (01e13eaf9de4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/20-gpu.md (c6ddb433f796). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import math
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -9,7 +11,56 @@ from attention_book.gpu.roofline import Roofline
 from attention_book.runtime import ComputeConfig, compute_context
 
 
-__all__ = ["measure_roofline", "median_time", "synchronize"]
+__all__ = [
+    "calls_per_round",
+    "measure_roofline",
+    "median_time",
+    "synchronize",
+    "time_calls",
+]
+
+
+def time_calls(
+    function: Callable[[], object], n_calls: int, compute: ComputeConfig
+) -> float:
+    """Seconds that so many calls take, one after the other.
+
+    On CUDA the GPU itself notes when it comes past two events, one before
+    the first kernel and one after the last. Elsewhere the clock is read,
+    once the device has done what was asked of it.
+    """
+    if compute.device.type == "cuda":
+        event: Any = torch.cuda.Event  # PyTorch leaves it untyped
+        start = event(enable_timing=True)
+        end = event(enable_timing=True)
+        stream = torch.cuda.current_stream(compute.device)
+        start.record(stream)
+        for _ in range(n_calls):
+            function()
+        end.record(stream)
+        end.synchronize()
+        return start.elapsed_time(end) / 1000  # from milliseconds
+    synchronize(compute)
+    before = time.perf_counter()
+    for _ in range(n_calls):
+        function()
+    synchronize(compute)
+    return time.perf_counter() - before
+
+
+_MIN_ROUND = 0.01  # seconds
+
+
+def calls_per_round(
+    function: Callable[[], object], compute: ComputeConfig
+) -> int:
+    """How many calls make a round long enough to time, after two calls.
+
+    The first of them warms up; the other is timed.
+    """
+    time_calls(function, 1, compute)
+    once = time_calls(function, 1, compute)
+    return max(1, math.ceil(_MIN_ROUND / max(once, 1e-9)))
 
 
 def median_time(
@@ -19,17 +70,13 @@ def median_time(
 
     Args:
         function: What to time; it is called without arguments.
-        compute: The device that is waited for before and after each call.
-        rounds: How many calls count.
+        compute: The device that is waited for, once a round.
+        rounds: How many timings count, each of so many calls that it takes
+            at least some 10 milliseconds.
     """
-    times = []
-    for _ in range(rounds + 2):
-        synchronize(compute)
-        start = time.perf_counter()
-        function()
-        synchronize(compute)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[2:])
+    n = calls_per_round(function, compute)
+    times = [time_calls(function, n, compute) / n for _ in range(rounds)]
+    return statistics.median(times)
 
 
 def synchronize(compute: ComputeConfig) -> None:
@@ -48,10 +95,10 @@ def measure_roofline(compute: ComputeConfig, width: int = 1024) -> Roofline:
         width: Of the product; 8192 fills a large GPU.
     """
     x = torch.randn(width, width, device=compute.device, dtype=compute.dtype)
-    source = torch.zeros(2**25, device=compute.device)  # 128 MiB
+    n_bytes = 2**30 if compute.uses_cuda_graphs else 2**27  # beyond caches
+    source = torch.zeros(n_bytes // 4, device=compute.device)
     target = torch.empty_like(source)
     with compute_context(compute), torch.no_grad():
         product_time = median_time(lambda: x @ x, compute)
         copy_time = median_time(lambda: target.copy_(source), compute)
-    n_bytes = 2 * source.numel() * source.element_size()
-    return Roofline(2 * width**3 / product_time, n_bytes / copy_time)
+    return Roofline(2 * width**3 / product_time, 2 * n_bytes / copy_time)

@@ -1,7 +1,9 @@
-# Made from docs/chapters/39-processes.md (5d310e8e15d6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (559e5b91a33b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import os
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -98,6 +100,34 @@ def sigterm_handler(on_sigterm: Callable[[], None]) -> Iterator[None]:
         os.close(write_fd)  # and the thread ends
 
 
+_ABORT_TIMEOUT = 10.0  # seconds
+
+
+@contextmanager
+def _abort_nccl() -> Iterator[None]:
+    """Within it, whoever fails while NCCL connects the processes ends at once.
+
+    With another backend, or none yet, exceptions pass.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        if not dist.is_initialized() or dist.get_backend() != "nccl":
+            raise
+        status = 1
+        if isinstance(error, KeyboardInterrupt):
+            status = 128 + signal.SIGINT
+        elif not isinstance(error, SystemExit):
+            traceback.print_exception(error)
+        group: Any = dist.group.WORLD
+        thread = threading.Thread(target=group.abort, daemon=True)
+        thread.start()
+        thread.join(_ABORT_TIMEOUT)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
 def _report_lost_peer(reporter: ErrorReporter, out: Path) -> None:
     """Report that the run is over, and how to resume it."""
     reporter.report_lost_peer(
@@ -133,7 +163,8 @@ def process_group(
         return
     store, *_ = next(rendezvous("env://", timeout=TIMEOUT))
     reporter = ErrorReporter(store, report)
-    with sigterm_handler(partial(_report_lost_peer, reporter, out)):
+    on_sigterm = partial(_report_lost_peer, reporter, out)
+    with sigterm_handler(on_sigterm), _abort_nccl():
         try:
             own = device_of_rank(device, info.local_rank, info.local_size)
             yield _init_process_group(own, info, store, sharded), str(own)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (a8d14d016277). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (f08f98a4b1ef). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import gettext
 import struct
 import warnings
@@ -91,7 +91,9 @@ def read_dataset(
 
     Raises:
         ImportError: The library is not installed.
-        ValueError: A row lacks one of the languages; says which row.
+        OSError: It can't be reached.
+        ValueError: There is none of that name, or a row lacks one of the
+            languages; says which row.
     """
     try:
         import datasets
@@ -99,7 +101,12 @@ def read_dataset(
         raise ImportError("run first: pip install datasets") from None
     folder = Path(name).exists()  # and no name, where a colon means more
     path, _, part = (name, "", "") if folder else name.partition(":")
-    rows: Any = datasets.load_dataset(path, part or None, split=split)
+    if not path:
+        raise ValueError(f"wanted the name of a data set, got {name!r}")
+    try:
+        rows: Any = datasets.load_dataset(path, part or None, split=split)
+    except datasets.exceptions.DatasetsError as error:
+        raise ValueError(f"{name}: {error}") from None
     pairs = []
     for number, row in enumerate(rows):
         row = row.get("translation", row)

@@ -1,11 +1,13 @@
-# Made from docs/chapters/43-training-loop.md (6b5a8f859834). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (11a2cda05ca7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import (
     Batch,
     BatchLoader,
     Example,
+    Prefetcher,
     encode_pairs,
     make_batch,
+    to_device,
 )
 from attention_book.training.loop import BatchSource, Trainer, validation_loss
 from attention_book.training.losses import cross_entropy
@@ -27,6 +29,7 @@ __all__ = [
     "LossFunction",
     "ModelWithLoss",
     "ParallelStrategy",
+    "Prefetcher",
     "Schedule",
     "Trainer",
     "TrainingConfig",
@@ -34,6 +37,7 @@ __all__ = [
     "encode_pairs",
     "learning_rate_at",
     "make_batch",
+    "to_device",
     "translation_loss",
     "validation_loss",
 ]

@@ -1,9 +1,9 @@
-# Made from docs/chapters/43-training-loop.md (c54f880350c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (dc7f8688e19c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Int
@@ -13,10 +13,19 @@ from attention_book.corpus.batches import make_batches, pad
 from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.padding import PaddingLayout
+from attention_book.runtime import bucket_length
 from attention_book.training.config import TrainingConfig
 
 
-__all__ = ["Batch", "BatchLoader", "Example", "encode_pairs", "make_batch"]
+__all__ = [
+    "Batch",
+    "BatchLoader",
+    "Example",
+    "Prefetcher",
+    "encode_pairs",
+    "make_batch",
+    "to_device",
+]
 
 
 Example = tuple[list[int], list[int]]  # source; target with <bos> and <eos>
@@ -44,21 +53,44 @@ def encode_pairs(
     ]
 
 
-def make_batch(examples: Sequence[Example], device: torch.device) -> Batch:
-    """Pad the examples into one batch."""
-    source, source_lengths = pad([source for source, _ in examples])
-    target, target_lengths = pad([target for _, target in examples])
+def make_batch(
+    examples: Sequence[Example],
+    device: torch.device,
+    lengths: tuple[int | None, int | None] = (None, None),
+) -> Batch:
+    """Pad the examples into one batch, sources and targets to these lengths.
+
+    None stands for the length of the longest.
+    """
+    sources, targets = zip(*examples, strict=True)
+    source, source_lengths = pad(sources, lengths[0])
+    target, target_lengths = pad(targets, lengths[1])
     source_layout = PaddingLayout(source_lengths, source.shape[1])
     target_layout = PaddingLayout(target_lengths - 1, target.shape[1] - 1)
+    n_targets = len(target_layout.indices)
+    ids = (source, source_lengths, target, target_lengths)
+    layouts = (source_layout, target_layout)
+    indices = (layout.indices for layout in layouts)
+    masks = (layout.mask for layout in layouts)
+    moved = to_device([*ids, *indices, *masks], device)
+    source, source_lengths, target, target_lengths = moved[:4]
+    source_layout.indices, target_layout.indices = moved[4:6]
+    source_layout.mask, target_layout.mask = moved[6:]
     return Batch(
-        source.to(device),
-        source_lengths.to(device),
-        target.to(device),
-        target_lengths.to(device),
-        source_layout.to(device),
-        target_layout.to(device),
-        n_targets=len(target_layout.indices),
+        source,
+        source_lengths,
+        target,
+        target_lengths,
+        source_layout,
+        target_layout,
+        n_targets,
     )
+
+
+def _longest(examples: Sequence[Example]) -> tuple[int, int]:
+    """Return the lengths of the longest source and of the longest labels."""
+    sources, targets = zip(*examples, strict=True)
+    return max(map(len, sources)), max(map(len, targets)) - 1
 
 
 class BatchLoader:
@@ -88,6 +120,7 @@ class BatchLoader:
         self.config = config
         self.device = torch.device(device)
         self._lengths = [max(map(len, example)) for example in examples]
+        self._max_lengths = _longest(examples)
         self._epoch = 0
         self.order = self._shuffle(0)
 
@@ -106,8 +139,56 @@ class BatchLoader:
             self._epoch = epoch
             self.order = self._shuffle(epoch)
         rows = [self.examples[row] for row in self.order[i]]
-        return make_batch(rows, self.device)
+        lengths = _longest(rows)
+        source, target = (
+            bucket_length(length, max_length, self.device)
+            for length, max_length in zip(
+                lengths, self._max_lengths, strict=True
+            )
+        )
+        return make_batch(rows, self.device, (source, target + 1))
 
     def fingerprint(self) -> str:
         """Return a digest of the examples, by which a run knows its own."""
         return hashlib.sha256(json.dumps(self.examples).encode()).hexdigest()
+
+
+def to_device(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+    """Copy tensors from the CPU to a device.
+
+    To CUDA they go in one piece, through pinned memory, and the CPU goes on
+    without waiting for the copy. The widest dtypes come first.
+    """
+    if device.type != "cuda":
+        return [tensor.to(device) for tensor in tensors]
+    parts = [tensor.reshape(-1).view(torch.uint8) for tensor in tensors]
+    buffer = torch.cat(parts).pin_memory().to(device, non_blocking=True)
+    pieces = torch.split(buffer, [len(part) for part in parts])
+    return [
+        piece.view(tensor.dtype).view(tensor.shape)
+        for piece, tensor in zip(pieces, tensors, strict=True)
+    ]
+
+
+class Prefetcher:
+    """Batches of a source, one of which may be made ahead of its time.
+
+    A GPU computes while the CPU goes on. Who prefetches before waiting for
+    the GPU has the next batch when it is done.
+    """
+
+    def __init__(self, batches: Any) -> None:
+        self.batches = batches
+        self._ahead: tuple[int, Any] | None = None
+
+    def prefetch(self, number: int) -> None:
+        """Make this batch now, and keep it for when it is asked for."""
+        self._ahead = (number, self.batches[number])
+
+    def __getitem__(self, number: int) -> Any:
+        """Return a batch, whether it was made ahead or not."""
+        ahead = self._ahead
+        self._ahead = None
+        if ahead is None or ahead[0] != number:
+            return self.batches[number]
+        return ahead[1]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (bbd036d9d5ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (9285b5055680). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 
@@ -8,11 +8,13 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from attention_book.runtime import (
+    ComputeConfig,
     compute_context,
     get_compute_config,
     seeded,
 )
 from attention_book.training.config import TrainingConfig
+from attention_book.training.loading import Prefetcher
 from attention_book.training.objective import (
     LossFunction,
     ModelWithLoss,
@@ -63,6 +65,7 @@ class Trainer:
         strategy.check(config)
         self.model: Any = model
         self.batches = batches
+        self._prefetcher = Prefetcher(batches)
         self.config = config
         self.strategy = strategy
         self.device = next(model.parameters()).device
@@ -92,8 +95,11 @@ class Trainer:
         self.scaler.unscale_(self.optimizer)
         norm = clip_grad_norm_(self.model.parameters(), config.max_grad_norm)
         both = torch.stack([total, self.strategy.gather(norm)])
+        if number < config.max_steps:
+            first = number * config.accumulation_steps + self.strategy.rank
+            self._prefetcher.prefetch(first)  # while a GPU computes
         loss, grad_norm = both.tolist()  # waits for a GPU once
-        _check_finite(number, loss, grad_norm, self.scaler.get_scale())
+        _check_finite(number, loss, grad_norm, self.scaler)
         rate = learning_rate_at(number, config)
         self.optimizer.param_groups[0]["lr"] = rate
         self.scaler.step(self.optimizer)  # not if the gradient overflowed
@@ -118,7 +124,7 @@ class Trainer:
             ):
                 with compute.autocast():
                     loss = self.model_with_loss(
-                        self.batches[i], config.label_smoothing
+                        self._prefetcher[i], config.label_smoothing
                     )
                 self.scaler.scale(loss * strategy.size / n).backward()
             total += loss.detach() / n
@@ -146,13 +152,14 @@ class Trainer:
 
 
 def _check_finite(
-    step: int, loss: float, grad_norm: float, scale: float
+    step: int, loss: float, grad_norm: float, scaler: torch.amp.GradScaler
 ) -> None:
     """Raise ArithmeticError if a step went wrong.
 
     A scaled gradient may overflow: then it is scaled less, down to 1.
     """
-    if math.isfinite(loss) and (math.isfinite(grad_norm) or scale > 1):
+    grad_is_fine = math.isfinite(grad_norm) or scaler.get_scale() > 1
+    if math.isfinite(loss) and grad_is_fine:
         return
     raise ArithmeticError(
         f"step {step}: the loss is {loss}, the gradient norm {grad_norm}"
@@ -172,7 +179,9 @@ def validation_loss(trainer: Trainer, batches: BatchSource) -> float:
     total = torch.zeros(2, dtype=torch.float64)  # of losses and targets
     was_training = trainer.model.training
     trainer.model_with_loss.eval()
-    with seeded(trainer.compute, trainer.config.seed):
+    in_fp32 = ComputeConfig(trainer.device)
+    seed = trainer.config.seed
+    with seeded(trainer.compute, seed), compute_context(in_fp32):
         for i in range(strategy.rank, turns, strategy.size):
             batch = batches[i % n]
             n_targets = batch.n_targets if i < n else 0

@@ -1,4 +1,4 @@
-# Made from docs/chapters/45-training-images.md (1e771fcd4338). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (5e556139b7d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import math
 import random
@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book.training.config import TrainingConfig
+from attention_book.training.loading import to_device
 from attention_book.training.loop import Trainer
 from attention_book.vit.digits import Digits
 from attention_book.vit.patches import Images
@@ -33,7 +34,8 @@ def random_affine(
     of 1 is half the image.
     """
     noise = torch.randn(len(images), 2, 3, generator=generator)
-    maps = (torch.eye(2, 3) + amount * noise).to(images)
+    maps = (torch.eye(2, 3) + amount * noise).to(images.dtype)
+    (maps,) = to_device([maps], images.device)
     grid = F.affine_grid(maps, list(images.shape), align_corners=False)
     return F.grid_sample(images, grid, align_corners=False)
 
@@ -92,7 +94,7 @@ class ImageBatches:
         """Return which images are in each batch of an epoch."""
         n = len(self.data.images)
         order = torch.randperm(n, generator=self._generator(f"epoch {epoch}"))
-        order = order.to(self.data.images.device)
+        (order,) = to_device([order], self.data.images.device)
         return torch.split(order, self.batch_size)
 
     def __getitem__(self, number: int) -> ImageBatch:

@@ -4,15 +4,17 @@
 
 needs torch and pytest. Where jaxtyping is missing, its annotations stand for
 plain tensors; where safetensors is, no file can be read or written, and no
-test here does so. A test takes the device, and runs once on each:
+test here does so. A test takes the device, and runs once on each; one that is
+about CUDA alone takes the gpu, which without a card is the CPU in its stead,
+with tests.fake_cuda in place of CUDA's own calls:
 
     def test_it(device: torch.device) -> None: ...
 
-    @pytest.mark.parametrize("device", ["cuda"], indirect=True)
-    def test_it_on_a_gpu_alone(device: torch.device) -> None: ...
+    def test_it_on_a_gpu_alone(gpu: torch.device) -> None: ...
 """
 
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -21,11 +23,31 @@ import torch
 
 
 @pytest.fixture(params=["cpu", "cuda"])
-def device(request: pytest.FixtureRequest) -> torch.device:
+def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
     """Where a test runs; it is skipped where there is no such device."""
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("no GPU here")
-    return torch.device(request.param)
+    yield from _in_context(torch.device(request.param))
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch.device]:
+    """The GPU, or a dry run on the CPU."""
+    kind = "cuda"
+    if not torch.cuda.is_available():
+        from tests.fake_cuda import FakeCuda
+
+        FakeCuda(monkeypatch)
+        kind = "cpu"
+    yield from _in_context(torch.device(kind))
+
+
+def _in_context(device: torch.device) -> Iterator[torch.device]:
+    """Yield the device, with the kernels that the package would take."""
+    from attention_book.runtime import compute_context, get_compute_config
+
+    with compute_context(get_compute_config(device, "fp32")):
+        yield device
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,18 @@ import torch
 from torch import Tensor
 
 from attention_book.pooling import gaussian_pooling
+from attention_book.runtime import (
+    compute_context,
+    get_compute_config,
+    selected_kernel,
+)
 from attention_book.scoring import (
     causal_mask,
     fused_attention,
     padding_mask,
     scaled_dot_product_attention,
 )
+from tests.factories import needs_bf16
 
 
 CPU = torch.device("cpu")
@@ -78,11 +84,10 @@ def test_masks_lie_on_the_device_they_are_asked_for(
     assert padding_mask(lengths, 3).device == lengths.device
 
 
-@pytest.mark.parametrize("device", ["cuda"], indirect=True)
-def test_causal_attention_holds_no_matrix_of_scores(
-    device: torch.device,
-) -> None:
-    x = torch.randn(1, 8, 16_384, 64, device=device, dtype=torch.bfloat16)
+def test_causal_attention_holds_no_matrix_of_scores(gpu: torch.device) -> None:
+    needs_bf16(gpu)
+    n = 16_384 if gpu.type == "cuda" else 128
+    x = torch.randn(1, 8, n, 64, device=gpu, dtype=torch.bfloat16)
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     fused_attention(x, x, x, is_causal=True)
@@ -90,12 +95,41 @@ def test_causal_attention_holds_no_matrix_of_scores(
     assert grown < 64 * 2**20  # the scores alone would take 4 GiB
 
 
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_the_kernel_on_a_gpu_is_never_cudnn_unasked(
+    is_causal: bool, gpu: torch.device
+) -> None:
+    """Elsewhere PyTorch prefers it on capability 9: pytorch#196678."""
+    needs_bf16(gpu)
+    x = torch.randn(2, 4, 64, 64, device=gpu, dtype=torch.bfloat16)
+    mask = None if is_causal else padding_mask(torch.tensor([64, 17]), 64)
+    mask = mask if mask is None else mask.to(gpu)
+    with compute_context(get_compute_config(gpu, "bf16")):
+        found = selected_kernel(x, x, x, mask, is_causal=is_causal)
+    assert found in ("flash", "efficient", "math")
+    if gpu.type == "cuda":
+        assert found == ("flash" if is_causal else "efficient")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch says why
+def test_a_kernel_that_can_not_do_a_call_is_named(gpu: torch.device) -> None:
+    needs_bf16(gpu)
+    asked = get_compute_config(gpu, "bf16", "flash")
+    x = torch.randn(2, 4, 64, 64, device=gpu, dtype=torch.bfloat16)
+    value = x if gpu.type == "cuda" else x[..., :5]  # the CPU takes masks
+    mask = padding_mask(torch.tensor([64, 17]), 64).to(gpu)
+    with (
+        pytest.raises(ValueError, match=r"^kernel: flash can't do this call"),
+        compute_context(asked),
+    ):
+        fused_attention(x, x, value, mask)
+
+
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
-@pytest.mark.parametrize("device", ["cuda"], indirect=True)
-def test_checks_do_not_wait_for_the_gpu(device: torch.device) -> None:
-    x = torch.randn(2, 5, 3, device=device)
-    lengths = torch.tensor([9, -1], device=device)
-    bandwidth = torch.tensor(-1.0, device=device)
+def test_checks_do_not_wait_for_the_gpu(gpu: torch.device) -> None:
+    x = torch.randn(2, 5, 3, device=gpu)
+    lengths = torch.tensor([9, -1], device=gpu)
+    bandwidth = torch.tensor(-1.0, device=gpu)
     torch.cuda.set_sync_debug_mode("error")  # reading a value is an error
     try:
         mask = padding_mask(lengths, 5)[:, 0]

@@ -1,8 +1,8 @@
 """The whole model on a GPU: as on the CPU, compiled as eager."""
 
+import contextlib
 import copy
 import random
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -16,7 +16,6 @@ from attention_book.non_autoregressive import (
     masked_loss,
 )
 from attention_book.runtime import (
-    ComputeConfig,
     Kernel,
     compute_context,
     get_compute_config,
@@ -30,7 +29,12 @@ from attention_book.training import (
     make_batch,
     translation_loss,
 )
-from tests.factories import compile_backend, make_config, make_transformer
+from tests.factories import (
+    compile_backend,
+    make_config,
+    make_transformer,
+    needs_bf16,
+)
 
 
 SIZES: dict[str, Any] = {  # heads as wide as kernels want them
@@ -75,6 +79,8 @@ def assert_close(a: Tensor, b: Tensor, tolerance: float) -> None:
 def test_a_training_step_is_that_of_the_cpu(
     kind: dict[str, Any], precision: Any, device: torch.device
 ) -> None:
+    if precision == "bf16":
+        needs_bf16(device)
     model = make_transformer(**kind)
     examples = make_reversals(11)
     there = copy.deepcopy(model).to(device)
@@ -110,6 +116,8 @@ def test_the_masked_loss_is_that_of_the_cpu(device: torch.device) -> None:
 def test_training_a_translator_lowers_the_loss(
     precision: Any, device: torch.device
 ) -> None:
+    if precision == "bf16":
+        needs_bf16(device)
     compute = get_compute_config(device, precision)
     config = TrainingConfig(
         max_steps=60,
@@ -154,7 +162,6 @@ def no_recompile(number: int) -> Any:
     return torch.compiler.set_stance(stance)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize(
     ("kind", "precision"),
     [*zip(KINDS, ("fp32", "bf16", "fp32", "fp32"), strict=True)],
@@ -162,6 +169,8 @@ def no_recompile(number: int) -> Any:
 def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], precision: Any, device: torch.device
 ) -> None:
+    if precision == "bf16":
+        needs_bf16(device)
     compute = get_compute_config(device, precision)
     eager = make_transformer(**kind, n_layers=1).to(device)
     quick = copy.deepcopy(eager)
@@ -181,7 +190,6 @@ def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
             assert_close(a, b, TOLERANCE[precision] / 4)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_compiled_encoder_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], device: torch.device
@@ -198,15 +206,15 @@ def test_a_compiled_encoder_is_the_eager_one_at_all_lengths(
         assert_close(expected, got, 1e-3)
 
 
-def test_kernels_agree(device: torch.device) -> None:
-    if device.type == "cpu":
-        pytest.skip("the CPU has one fused kernel, which other tests use")
-    compute = get_compute_config(device, "bf16")
-    x = torch.randn(2, 4, 128, 64, device=device, dtype=torch.bfloat16)
+def test_kernels_agree(gpu: torch.device) -> None:
+    needs_bf16(gpu)
+    x = torch.randn(2, 4, 128, 64, device=gpu, dtype=torch.bfloat16)
     results = []
     for kernel in get_args(Kernel)[1:]:  # the first is auto
-        one: ComputeConfig = replace(compute, kernel=kernel)
-        with compute_context(one):
-            results.append(fused_attention(x, x, x, is_causal=True))
+        with contextlib.suppress(ValueError):  # one that is not there
+            compute = get_compute_config(gpu, "bf16", kernel)
+            with compute_context(compute):
+                results.append(fused_attention(x, x, x, is_causal=True))
+    assert len(results) == (4 if gpu.type == "cuda" else 2)
     for result in results[:-1]:
         assert_close(results[-1].float(), result.float(), 3e-2)
