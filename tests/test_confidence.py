@@ -62,11 +62,11 @@ def test_a_fit_finds_the_probability_of_being_right() -> None:
     log_probs = [-rng.expovariate(0.7) for _ in range(4000)]
     true = Calibration(scale=0.6, offset=-0.8)
     right = [rng.random() < true.confidence(x) for x in log_probs]
-    found = Calibration.fit(log_probs, right, threshold=0.4)
+    found = Calibration.train(log_probs, right, threshold=0.4)
     assert found.threshold == 0.4
     assert found.scale == pytest.approx(0.6, abs=0.1)
     assert found.offset == pytest.approx(-0.8, abs=0.15)
-    everything = Calibration.fit([-0.1, -3.0], [True, True])
+    everything = Calibration.train([-0.1, -3.0], [True, True])
     assert 0.5 < everything.confidence(-1.0) < 1
 
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (b828998ef19c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (09ecf78fc98d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict
@@ -139,7 +139,7 @@ def shape(english: str) -> str:
     return text
 
 
-def _cut(text: str) -> tuple[set[str], str]:
+def _split_shape(text: str) -> tuple[set[str], str]:
     """Cut a shape into its clauses, and what holds them together."""
     text = re.sub(r" [.?!]$", "", text)
     parts = re.split(r"\b(because|when|and)\b|([,.?!])", text)
@@ -297,7 +297,7 @@ def draw_outliers(
     known = set[str]()
     skeletons = set[str]()
     for sentence in sentences:
-        pieces, skeleton = _cut(shape(sentence))
+        pieces, skeleton = _split_shape(shape(sentence))
         known |= pieces
         skeletons.add(skeleton)
     corruptor = _Corruptor(rng, sentences)
@@ -307,7 +307,7 @@ def draw_outliers(
         text = " ".join(words)
         if not words or text in found or not _has_no_held_out_pair(words):
             continue
-        pieces, skeleton = _cut(shape(text))
+        pieces, skeleton = _split_shape(shape(text))
         if not pieces <= known or skeleton not in skeletons:
             found[text] = None
     return list(found)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (a80530dcf10e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (6eddaebe9b0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -21,7 +21,7 @@ from attention_book.corpus.relative_clauses import (
 )
 from attention_book.corpus.statements import (
     draw_entry,
-    fill,
+    make_phrase,
     note,
     place_adverbs,
 )
@@ -91,7 +91,7 @@ def draw_predicate(rng: random.Random) -> Phrase:
         chinese = f"又 {quality} 又 {second}"
     else:
         return _draw_owner_predicate(rng)
-    phrase = fill(
+    phrase = make_phrase(
         place_adverbs(rng, f"{who.english} {be} {english}", when, ""),
         f"{who.chinese} {time} {chinese}",
         who,
@@ -109,9 +109,11 @@ def _draw_owner_predicate(rng: random.Random) -> Phrase:
     name, chinese = rng.choice(list(PEOPLE.items()))
     if rng.random() < 0.2:
         english = f"{who.be} {who.english} {name} 's ?"
-        return fill(english, f"{who.chinese} 是 {chinese} 的 吗 ？", who)
+        return make_phrase(
+            english, f"{who.chinese} 是 {chinese} 的 吗 ？", who
+        )
     no, zh_no = ("not", "不") if rng.random() < 0.2 else ("", "")
-    return fill(
+    return make_phrase(
         f"{who.english} {who.be} {no} {name} 's",
         f"{who.chinese} {zh_no} 是 {chinese} 的",
         who,
@@ -124,7 +126,7 @@ def draw_location(rng: random.Random) -> Phrase:
     be, when, time = _draw_tense(rng, who.be)
     where = draw_place(rng)
     no, zh_no = ("not", "不") if rng.random() < 0.2 else ("", "")
-    return fill(
+    return make_phrase(
         f"{who.english} {be} {no} {where.english} {when}",
         f"{who.chinese} {time} {zh_no} {where.chinese}",
         who,
@@ -160,11 +162,11 @@ def draw_identity(rng: random.Random) -> Phrase:
     kind = rng.random()
     if kind < 0.15:
         english = f"{be} {who.english} {what.english} ?"
-        return fill(
+        return make_phrase(
             english, f"{who.chinese} 是 {what.chinese} 吗 ？", who, what
         )
     no, zh_no = ("not", "不") if kind < 0.35 else ("", "")
-    return fill(
+    return make_phrase(
         f"{who.english} {be} {no} {what.english}",
         f"{who.chinese} {zh_no} 是 {what.chinese}",
         who,
@@ -190,7 +192,7 @@ def draw_existence(rng: random.Random) -> Phrase:
     where = draw_place(rng, 0.85)
     place, there = where.english, inside(where)
     if rng.random() < 0.15 and not long:
-        return fill(
+        return make_phrase(
             f"{what.be} there {what.english} {place} ?",
             f"{there} 有 {what.chinese} 吗 ？",
             what,
@@ -213,7 +215,7 @@ def draw_existence(rng: random.Random) -> Phrase:
         english = f"{place} {rng.choice(['', ','])} {english} {when}"
     else:
         english = f"{english} {place} {when}"
-    return fill(english, f"{time} {there} {has} {chinese}", what, where)
+    return make_phrase(english, f"{time} {there} {has} {chinese}", what, where)
 
 
 def draw_comparison(rng: random.Random) -> Phrase:
@@ -242,4 +244,4 @@ def draw_comparison(rng: random.Random) -> Phrase:
     elif kind < 0.2:
         english = f"{a.be} {a.english} {comparative} than {b.english} ?"
         chinese = f"{chinese} 吗 ？"
-    return note(note(fill(english, chinese, a, b), word, a), word, b)
+    return note(note(make_phrase(english, chinese, a, b), word, a), word, b)

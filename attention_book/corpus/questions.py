@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (17f11d88c901). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (d65c688d2dfc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -16,7 +16,7 @@ from attention_book.corpus.statements import (
     draw_object,
     draw_subject,
     draw_verb,
-    fill,
+    make_phrase,
     note,
 )
 
@@ -118,7 +118,7 @@ def draw_question(rng: random.Random) -> Phrase:
         place=place,
         inside=place.removeprefix("在 "),
     )
-    phrase = fill(
+    phrase = make_phrase(
         f"{english.format(**forms)} ?", f"{chinese} ？", who, what, where
     )
     return note(phrase, verb.base, what)
@@ -146,26 +146,28 @@ def draw_short_question(rng: random.Random) -> Phrase:
             ]
         )
         be = "are" if subject in ("these", "those") else "is"
-        return fill(f"what {be} {subject} ?", f"{chinese} 是 什么 ？")
+        return make_phrase(f"what {be} {subject} ?", f"{chinese} 是 什么 ？")
     if kind == 1:
-        return fill(
+        return make_phrase(
             f"where {be} {who.english} {now} ?",
             f"{who.chinese} {zh_now} 在 哪里 ？",
             who,
         )
     if kind == 2:
         who = draw_person(rng)
-        return fill(
+        return make_phrase(
             f"who {who.be} {who.english} ?", f"{who.chinese} 是 谁 ？", who
         )
     if kind == 3:
         if rng.random() < 0.5:
-            return fill(f"who is {where.english} ?", f"谁 {place} ？", where)
-        return fill(
+            return make_phrase(
+                f"who is {where.english} ?", f"谁 {place} ？", where
+            )
+        return make_phrase(
             f"what is {where.english} ?", f"{inside(where)} 有 什么 ？", where
         )
     if kind == 4:
-        return fill(
+        return make_phrase(
             f"{be} {no} {who.english} {where.english} {now} ?",
             f"{who.chinese} {zh_now} {zh_no} {place} 吗 ？",
             who,
@@ -173,14 +175,14 @@ def draw_short_question(rng: random.Random) -> Phrase:
         )
     if kind == 5:
         word = rng.choice(list(_COLOURS))
-        phrase = fill(
+        phrase = make_phrase(
             f"{be} {no} {who.english} {word} ?",
             f"{who.chinese} {zh_no} 是 {_COLOURS[word]} 的 吗 ？",
             who,
         )
         return note(phrase, word, who)
     word = rng.choice(list(_QUALITIES))
-    phrase = fill(
+    phrase = make_phrase(
         f"{be} {no} {who.english} {word} ?",
         f"{who.chinese} {zh_no} {_QUALITIES[word][1]} 吗 ？",
         who,

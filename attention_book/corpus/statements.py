@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (02b8239f64ed). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (236a4712e869). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -31,7 +31,7 @@ __all__ = [
     "draw_statement",
     "draw_subject",
     "draw_verb",
-    "fill",
+    "make_phrase",
     "note",
     "place_adverbs",
 ]
@@ -40,7 +40,7 @@ __all__ = [
 PEOPLE_AS_OBJECTS = ("see", "find", "chase", "draw")
 
 
-def fill(english: str, chinese: str, *parts: NounPhrase) -> Phrase:
+def make_phrase(english: str, chinese: str, *parts: NounPhrase) -> Phrase:
     """Tidy the spaces and gather the pairs of the parts."""
     pairs = frozenset[tuple[str, str]]().union(*(p.pairs for p in parts))
     return Phrase(
@@ -149,7 +149,7 @@ def draw_statement(rng: random.Random) -> Phrase:
     if tense == "now":  # 正在 花园 里
         place = place.removeprefix("在 ")
     clause = f"{who.english} {english} {what.english}"
-    phrase = fill(
+    phrase = make_phrase(
         place_adverbs(rng, clause, when, where.english, what),
         f"{who.chinese} {time} {before} {place} {verb.chinese} {after} "
         f"{what.chinese}",
@@ -207,7 +207,9 @@ def draw_gift(rng: random.Random) -> Phrase:
         says = f"卖 给 {after} {to.chinese} {what.chinese}"
         if what.english.split()[0] not in ("a", "an", "one", *_NUMBERS):
             says = f"把 {what.chinese} 卖 给 {after} {to.chinese}"
-    phrase = fill(clause, f"{who.chinese} {time} {before} {says} {end}", what)
+    phrase = make_phrase(
+        clause, f"{who.chinese} {time} {before} {says} {end}", what
+    )
     return note(phrase, verb.base, what)
 
 
@@ -231,4 +233,4 @@ def draw_command(rng: random.Random) -> Phrase:
         english, chinese = f"please {english}", f"请 {chinese}"
     elif polite < 0.4:
         english, chinese = f"{english} , please", f"请 {chinese}"
-    return note(fill(english, chinese, what, where), verb.base, what)
+    return note(make_phrase(english, chinese, what, where), verb.base, what)

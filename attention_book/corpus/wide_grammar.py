@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (8e69af174e18). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (a306b1ed4ff8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Grammar, Phrase, sentence
@@ -26,7 +26,7 @@ from attention_book.corpus.statements import (
     draw_object,
     draw_statement,
     draw_subject,
-    fill,
+    make_phrase,
 )
 
 
@@ -44,17 +44,17 @@ def _fragment(rng: random.Random) -> Phrase:
     """A red book; in the garden; yes."""
     kind = rng.random()
     if kind < 0.1:
-        return fill("yes", "是 的")
+        return make_phrase("yes", "是 的")
     if kind < 0.2:
-        return fill("no", "不")
+        return make_phrase("no", "不")
     if kind < 0.32:
         if rng.random() < 0.5:
             where = draw_place(rng)
-            return fill(where.english, where.chinese, where)
+            return make_phrase(where.english, where.chinese, where)
         times = _TIMES["past"] | _TIMES["future"] | _TIMES["now"]
-        return fill(*rng.choice(list(times.items())))
+        return make_phrase(*rng.choice(list(times.items())))
     what = draw_noun_phrase(rng, "object", people=0.1)
-    return fill(what.english, what.chinese, what)
+    return make_phrase(what.english, what.chinese, what)
 
 
 def _clause(rng: random.Random) -> Phrase:
@@ -112,7 +112,7 @@ def _two_verbs(rng: random.Random) -> Phrase:
     past = rng.random() < 0.75
     when, time = draw_entry(rng, _TIMES["past" if past else "present"], 0.3)
     english, chinese = [], []
-    phrase = fill("", "", who)
+    phrase = make_phrase("", "", who)
     for verb in rng.sample(
         [v for v in _VERBS if past or v.participle != "-"], 2
     ):

@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (bb1891918201). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (acf52b935ad3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ class Calibration(NamedTuple):
         return 1 / (1 + math.exp(min(-x, 700)))
 
     @classmethod
-    def fit(
+    def train(
         cls,
         log_probs: Sequence[float],
         right: Sequence[bool],
