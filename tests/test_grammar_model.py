@@ -88,6 +88,17 @@ def test_what_is_wrong_in_sentences_that_people_wrote_is_doubted(
     )
 
 
+def test_chapter_54_quotes_these_figures(written: dict[str, Any]) -> None:
+    people = written["people"]
+    wrong, flagged = people["wrong"], people["wrong, flagged"]
+    right, alarms = people["right"], people["right, flagged"]
+    text = Path("docs/chapters/54-confidence.md").read_text("utf-8")
+    assert f"| {wrong} wrong | {wrong - flagged} | {flagged} |" in text
+    assert f"| {right} right | {right - alarms} | {alarms} |" in text
+    for exact_percent in [*written["exact"].values()][:2]:
+        assert f"{exact_percent:.1f}%" in text
+
+
 @pytest.mark.parametrize(
     ("text", "translation"),
     [
