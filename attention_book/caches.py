@@ -1,11 +1,16 @@
-# Made from docs/chapters/31-caches.md (bd5d6a9afbfc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/31-caches.md (31eaa8ec3285). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book.checks import check_mask, is_readable
+from attention_book.checks import (
+    check_mask,
+    check_size,
+    check_tensor,
+    is_readable,
+)
 
 
 __all__ = [
@@ -38,6 +43,7 @@ class KeyValueCache:
     """
 
     def __init__(self, capacity: int) -> None:
+        check_size("capacity", capacity)
         self.capacity = capacity
         self.length: Position = 0
         self.buffer: KeyValue | None = None
@@ -70,6 +76,13 @@ class KeyValueCache:
 
         A length on a GPU is not read, because that would have to wait.
         """
+        for name, x in ("key", key), ("value", value):
+            check_tensor(name, x)
+            if x.ndim < 2:
+                raise ValueError(
+                    f"{name} must be (..., positions, width), got shape "
+                    f"{tuple(x.shape)}"
+                )
         n_new = key.shape[-2]
         readable = isinstance(self.length, int) or is_readable(self.length)
         if readable and int(self.length) + n_new > self.capacity:
@@ -95,6 +108,10 @@ def check_cache(
     It is for self-attention on padded sequences, and the mask has to fit the
     keys that the cache will hold.
     """
+    if not isinstance(cache, KeyValueCache):
+        raise ValueError(
+            f"cache must be a KeyValueCache, got {type(cache).__name__}"
+        )
     if memory is not None:
         raise ValueError("cache is for self-attention, got memory as well")
     if mask is None:

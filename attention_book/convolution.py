@@ -1,4 +1,4 @@
-# Made from docs/chapters/51-convolution-weights.md (c686bfd19f32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/51-convolution-weights.md (3452fabd5937). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from attention_book.checks import check_tensor, check_whole
 from attention_book.multi_head import MultiHeadAttention
 
 
@@ -28,6 +29,7 @@ def _check_convolution(layer: nn.Conv1d) -> None:
 
 def _padded_length(length: int, padding: int) -> int:
     """Return the length with that many zeros before and after."""
+    check_whole("length", length)
     max_length = 4096 - 2 * padding  # fp32 can't tell more points apart
     if not 1 <= length <= max_length:
         raise ValueError(
@@ -38,6 +40,7 @@ def _padded_length(length: int, padding: int) -> int:
 
 def _check_tokens(x: Tensor, length: int, c_in: int) -> None:
     """Raise ValueError unless x is (batch, length, c_in) and precise."""
+    check_tensor("x", x)
     precise = x.dtype in (torch.float32, torch.float64)
     if x.ndim != 3 or x.shape[1:] != (length, c_in) or not precise:
         raise ValueError(

@@ -1,10 +1,11 @@
-# Made from docs/chapters/46-layers.md (f3a03efd0f67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/46-layers.md (de4461ff1466). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book.caches import KeyValue, KeyValueCache
+from attention_book.checks import check_tensor
 from attention_book.encoder import PostNorm
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.padding import Mask
@@ -24,8 +25,17 @@ def teacher_forcing_pair(
     Returns:
         All tokens but the last, and all tokens but the first.
 
+    Raises:
+        ValueError: There is no token at all.
+
     Source: Vaswani et al. (2017), §3.1, "offset by one position".
     """
+    check_tensor("target", target)
+    if not target.ndim or not target.shape[-1]:
+        raise ValueError(
+            "target must be (..., length >= 1), got shape "
+            f"{tuple(target.shape)}"
+        )
     return target[..., :-1], target[..., 1:]
 
 
@@ -69,6 +79,8 @@ class DecoderLayer(nn.Module):
         memory is the encoder's output, or its keys and values; both masks,
         of the source and of the target, are as attention takes them.
         """
+        if memory is None:
+            raise ValueError("memory must be the source's, got None")
         self_residual, cross_residual, feed_forward_residual = self.residuals
         x = self_residual(
             x,
@@ -124,6 +136,11 @@ class Decoder(nn.Module):
         Raises:
             ValueError: Not one memory and one cache for each layer.
         """
+        if not isinstance(memory, Tensor | Sequence):
+            raise ValueError(
+                "memory must be a tensor, or keys and values of each layer, "
+                f"got {type(memory).__name__}"
+            )
         layers = list(self.layers)
         n = len(layers)
         memories = [memory] * n if isinstance(memory, Tensor) else memory

@@ -1,4 +1,4 @@
-# Made from docs/chapters/46-layers.md (a3159d2cb701). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/46-layers.md (07f0bbb375f0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 import torch
@@ -6,6 +6,12 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attention_book.checks import (
+    check_layer_input,
+    check_positive,
+    check_rate,
+    check_size,
+)
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.padding import Mask
 
@@ -18,6 +24,13 @@ __all__ = [
     "PreNorm",
     "SwiGLU",
 ]
+
+
+def _check_sizes(d_model: int, d_ff: int, dropout: float) -> None:
+    """Raise ValueError unless a network can have these."""
+    check_size("d_model", d_model)
+    check_size("d_ff", d_ff)
+    check_rate("dropout", dropout)
 
 
 class FeedForward(nn.Module):
@@ -41,6 +54,7 @@ class FeedForward(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        _check_sizes(d_model, d_ff, dropout)
         self.up_proj = nn.Linear(d_model, d_ff)
         self.down_proj = nn.Linear(d_ff, d_model)
         self.activation = activation
@@ -50,6 +64,7 @@ class FeedForward(nn.Module):
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch d_model"]:
         """Apply the network to each token."""
+        check_layer_input("x", x, self.up_proj.weight)
         middle = self.activation(self.up_proj(x))
         return self.down_proj(self.dropout(middle))
 
@@ -70,6 +85,7 @@ class SwiGLU(nn.Module):
         self, d_model: int, d_ff: int, *, dropout: float = 0.0
     ) -> None:
         super().__init__()
+        _check_sizes(d_model, d_ff, dropout)
         self.up_proj = nn.Linear(d_model, 2 * d_ff, bias=False)
         self.down_proj = nn.Linear(d_ff, d_model, bias=False)
         self.dropout = nn.Dropout(dropout)
@@ -78,6 +94,7 @@ class SwiGLU(nn.Module):
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch d_model"]:
         """Apply the network to each token."""
+        check_layer_input("x", x, self.up_proj.weight)
         gate, content = self.up_proj(x).chunk(2, dim=-1)
         return self.down_proj(self.dropout(F.silu(gate) * content))
 
@@ -97,6 +114,9 @@ class PostNorm(nn.Module):
         self, d_model: int, dropout: float = 0.0, *, eps: float = 1e-5
     ) -> None:
         super().__init__()
+        check_size("d_model", d_model)
+        check_rate("dropout", dropout)
+        check_positive("eps", eps)
         self.norm = nn.LayerNorm(d_model, eps=eps)
         self.dropout = nn.Dropout(dropout)
 
@@ -104,6 +124,7 @@ class PostNorm(nn.Module):
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """Return LayerNorm(x + sublayer(x))."""
+        check_layer_input("x", x, self.norm.weight)
         return self.norm(x + self.dropout(sublayer(x)))
 
 
@@ -117,6 +138,7 @@ class PreNorm(PostNorm):
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """Return x + sublayer(LayerNorm(x))."""
+        check_layer_input("x", x, self.norm.weight)
         return x + self.dropout(sublayer(self.norm(x)))
 
 

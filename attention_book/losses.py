@@ -1,4 +1,4 @@
-# Made from docs/chapters/35-losses.md (b840cc886bac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/35-losses.md (a7b60ee65058). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_book.checks import check_loss_inputs
 from attention_book.training.loading import Batch
 from attention_book.training.objective import translation_loss
 from attention_book.transformer import Transformer
@@ -120,12 +121,14 @@ def chunked_cross_entropy(
             CUDA, 256 elsewhere.
 
     Raises:
-        ValueError: chunk_size is not positive.
+        ValueError: Shapes or dtypes that do not fit, an id that is none,
+            chunk_size is not positive.
         RuntimeError: In the backward pass, if the gradients are
             differentiated in their turn.
 
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
+    check_loss_inputs(x, weight, targets, label_smoothing)
     device_type = x.device.type
     if chunk_size is None:
         chunk_size = _CHUNK_SIZES.get(device_type, _CHUNK_SIZES["cpu"])

@@ -1,4 +1,4 @@
-# Made from docs/chapters/31-caches.md (3374580958f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/31-caches.md (92da77882f71). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -9,7 +9,13 @@ from attention_book.caches import (
     Position,
     check_cache,
 )
-from attention_book.checks import check_dtype, check_heads, check_width
+from attention_book.checks import (
+    check_heads,
+    check_layer_input,
+    check_rate,
+    check_tensor,
+    check_whole,
+)
 from attention_book.padding import Mask, PackedMask, attend_packed
 from attention_book.scoring import fused_attention
 
@@ -30,6 +36,8 @@ def split_heads(
     Raises:
         ValueError: x has no axis of tokens, or its width does not divide.
     """
+    check_tensor("x", x)
+    check_whole("n_heads", n_heads)
     if x.ndim < 2 or n_heads < 1 or x.shape[-1] % n_heads:
         raise ValueError(
             f"x must be (..., length, a multiple of n_heads = {n_heads}), "
@@ -42,7 +50,16 @@ def split_heads(
 def join_heads(
     x: Float[Tensor, "*batch heads length d_k"],
 ) -> Float[Tensor, "*batch length width"]:
-    """Undo split_heads."""
+    """Undo split_heads.
+
+    Raises:
+        ValueError: x has no axis of heads.
+    """
+    check_tensor("x", x)
+    if x.ndim < 3:
+        raise ValueError(
+            f"x must be (..., heads, length, d_k), got {tuple(x.shape)}"
+        )
     return x.transpose(-3, -2).flatten(-2)
 
 
@@ -74,8 +91,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         check_heads(d_model, n_heads, n_kv_heads)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {dropout}")
+        check_rate("dropout", dropout)
         self.d_model = d_model
         self.n_heads = n_heads
         self.n_kv_heads = n_kv_heads
@@ -88,16 +104,14 @@ class MultiHeadAttention(nn.Module):
 
     def queries(self, x: Tensor, offset: Position = 0) -> Tensor:
         """Queries of all heads; offset is the position of the first row."""
-        check_width("x", x, self.d_model)
-        check_dtype("x", x, self.q_proj.weight)
+        check_layer_input("x", x, self.q_proj.weight)
         return split_heads(self.q_proj(x), self.n_heads)
 
     def keys_and_values(
         self, memory: Tensor, offset: Position = 0
     ) -> KeyValue:
         """Keys and values of all heads; offset as in queries."""
-        check_width("memory", memory, self.d_model)
-        check_dtype("memory", memory, self.kv_proj.weight)
+        check_layer_input("memory", memory, self.kv_proj.weight)
         key, value = self.kv_proj(memory).chunk(2, dim=-1)
         return KeyValue(
             split_heads(key, self.n_kv_heads),

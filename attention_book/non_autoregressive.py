@@ -1,4 +1,4 @@
-# Made from docs/chapters/49-mask-predict.md (b0de52af43b1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/49-mask-predict.md (f1fdab7ec6e9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.checks import check_lengths
+from attention_book.checks import (
+    check_lengths,
+    check_rate,
+    check_size,
+    check_source,
+    check_tensor,
+    check_whole,
+)
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
 from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.scoring import padding_mask
@@ -86,6 +93,13 @@ def lowest_k(
     x: Float[Tensor, "batch length"], k: Int[Tensor, " batch"]
 ) -> Bool[Tensor, "batch length"]:
     """Pick the k[i] lowest numbers of row i; of equals, the first."""
+    check_tensor("x", x)
+    check_lengths("k", k, x.shape[-1], min_length=0)
+    if x.ndim != 2 or len(x) != len(k):
+        raise ValueError(
+            "x must be (batch, length) with one k for each row, got "
+            f"{tuple(x.shape)} and {len(k)} of k"
+        )
     ranks = x.argsort(dim=1, stable=True).argsort(dim=1)
     return ranks < k[:, None]
 
@@ -108,6 +122,8 @@ def random_mask(
 
     Source: Ghazvininejad et al. (2019), §2.2.
     """
+    check_size("max_length", max_length)
+    check_lengths("lengths", lengths, max_length, min_length=0)
     shape = len(lengths), max_length
     device = lengths.device if generator is None else generator.device
     k = torch.rand(shape[0], generator=generator, device=device)
@@ -138,6 +154,7 @@ def masked_loss(
     Source: Ghazvininejad et al. (2019), §2.2 and §2.3.
     """
     labels = batch.target[:, 1:]
+    check_rate("label_smoothing", label_smoothing)
     lengths = batch.target_lengths - 2  # without <bos> and <eos>
     check_lengths("target lengths", lengths, model.max_target_length)
     source = batch.source_layout
@@ -195,11 +212,10 @@ def refine(
 
     Source: Ghazvininejad et al. (2019), §3.1.
     """
-    if iterations < 1:
-        raise ValueError(f"iterations must be positive, got {iterations}")
+    check_size("iterations", iterations)
+    check_lengths("target lengths", lengths, model.max_target_length)
     if not len(lengths):
         raise ValueError("lengths must hold one or more, got none")
-    check_lengths("target lengths", lengths, model.max_target_length)
     target_mask = padding_mask(lengths, int(lengths.max()))
     real = target_mask[:, 0, 0]
     special = [PAD, BOS, EOS, model.mask_id]
@@ -254,12 +270,14 @@ def mask_predict(
     Source: Ghazvininejad et al. (2019), §3; §3.3 leaves out how likely the
         length is when translations are compared.
     """
+    check_whole("n_lengths", n_lengths)
+    check_size("iterations", iterations)
     if not 1 <= n_lengths <= model.max_target_length:
         raise ValueError(
             f"n_lengths must be from 1 to {model.max_target_length}, "
             f"got {n_lengths}"
         )
-    check_lengths("lengths", lengths, source.shape[1])
+    check_source(source, lengths, model.config.source_vocab_size)
     memory, mask = model.encode(source, lengths)
     length_log_probs = model.score_lengths(memory, mask).log_softmax(-1)
     candidates = length_log_probs.topk(n_lengths)

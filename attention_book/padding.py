@@ -1,4 +1,4 @@
-# Made from docs/chapters/32-padding.md (c45dea9ededc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/32-padding.md (7c73b2abfc99). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from attention_book.caches import KeyValue
+from attention_book.checks import check_tensor
 from attention_book.scoring import padding_mask
 
 
@@ -47,6 +48,7 @@ class PaddingLayout:
         Raises:
             ValueError: Another batch or length than that of the layout.
         """
+        check_tensor("padded", padded)
         batch, _, _, length = self.mask.shape
         if padded.shape[:2] != (batch, length):
             raise ValueError(
@@ -58,7 +60,17 @@ class PaddingLayout:
     def pad(
         self, packed: Shaped[Tensor, "tokens ..."]
     ) -> Shaped[Tensor, "batch length ..."]:
-        """Undo unpad, with zeros as padding."""
+        """Undo unpad, with zeros as padding.
+
+        Raises:
+            ValueError: Another number of tokens than that of the layout.
+        """
+        check_tensor("packed", packed)
+        tokens = len(self.indices)
+        if packed.shape[:1] != (tokens,):
+            raise ValueError(
+                f"packed must be ({tokens}, ...), got {tuple(packed.shape)}"
+            )
         batch, _, _, length = self.mask.shape
         padded = packed.new_zeros(batch * length, *packed.shape[1:])
         padded = padded.index_copy(0, self.indices, packed)
@@ -93,6 +105,12 @@ def attend_packed(
         packed: The layouts of both.
         is_causal: Hide the future too.
     """
+    for layout in packed:
+        if not isinstance(layout, PaddingLayout):
+            raise ValueError(
+                "a PackedMask must hold two PaddingLayouts, got "
+                f"{type(layout).__name__}"
+            )
     # Padding comes last: causality alone hides it from its own sequence.
     causality_suffices = is_causal and packed.queries is packed.keys
     mask = None if causality_suffices else packed.keys.mask

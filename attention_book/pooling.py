@@ -1,10 +1,11 @@
-# Made from docs/chapters/30-checks.md (58046d50aa29). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/30-checks.md (eb29b527f13d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book.checks import (
     check_inputs,
+    check_positive,
     check_size,
     check_width,
     is_readable,
@@ -45,12 +46,25 @@ def gaussian_pooling(
     check_inputs(query, key, value)
     check_width("key", key, query.shape[-1])
     check_size("number of keys", key.shape[-2])
-    if is_readable(bandwidth) and not bandwidth > 0:
-        raise ValueError(f"bandwidth must be positive, got {bandwidth}")
+    _check_bandwidth(bandwidth)
     offset = (query.unsqueeze(-2) - key.unsqueeze(-3)) / bandwidth
     scores = -_beyond_nearest(offset) / 2  # (*batch, queries, keys)
     weights = scores.softmax(dim=-1)
     return weights @ value, weights
+
+
+def _check_bandwidth(bandwidth: Tensor | float) -> None:
+    """Raise ValueError unless it is one number, positive where readable."""
+    if isinstance(bandwidth, Tensor):
+        if bandwidth.ndim:
+            raise ValueError(
+                "bandwidth must be a single number, got a tensor of shape "
+                f"{tuple(bandwidth.shape)}"
+            )
+        if not is_readable(bandwidth):
+            return
+        bandwidth = bandwidth.item()
+    check_positive("bandwidth", bandwidth)
 
 
 def _beyond_nearest(
@@ -80,8 +94,7 @@ class GaussianPooling(nn.Module):
 
     def __init__(self, bandwidth: float = 1.0) -> None:
         super().__init__()
-        if not bandwidth > 0:
-            raise ValueError(f"bandwidth must be positive, got {bandwidth}")
+        check_positive("bandwidth", bandwidth)
         self.log_bandwidth = nn.Parameter(torch.tensor(bandwidth).log())
 
     def forward(

@@ -1,4 +1,4 @@
-# Made from docs/chapters/50-position-layers.md (41ba4d479063). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/50-position-layers.md (ea2a420c66cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -11,7 +11,11 @@ from attention_book.checks import (
     check_even,
     check_inputs,
     check_mask,
+    check_positive,
+    check_size,
+    check_tensor,
     check_vectors,
+    check_whole,
     is_readable,
 )
 from attention_book.multi_head import MultiHeadAttention
@@ -42,10 +46,24 @@ def position_angles(
         offset: Position of the first.
         base: The wavelengths go from 2π towards 2π·base positions.
     """
+    check_tensor("x", x)
+    _check_offset(offset)
+    check_positive("base", base)
     length, width = x.shape[-2:]
     features = torch.arange(0, width, 2, device=x.device).float()
     positions = torch.arange(length, device=x.device) + offset
     return positions[:, None] * base ** (-features / width)
+
+
+def _check_offset(offset: Position) -> None:
+    """Raise ValueError unless this is one whole number."""
+    if not isinstance(offset, Tensor):
+        check_whole("offset", offset)
+    elif offset.ndim or offset.is_floating_point():
+        raise ValueError(
+            f"offset must be one whole number, got {offset.dtype} of shape "
+            f"{tuple(offset.shape)}"
+        )
 
 
 class SinusoidalPositions(nn.Module):
@@ -85,6 +103,8 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, n_positions: int, d_model: int) -> None:
         super().__init__()
+        check_size("n_positions", n_positions)
+        check_size("d_model", d_model)
         self.table = nn.Parameter(0.02 * torch.randn(n_positions, d_model))
 
     def forward(
@@ -99,6 +119,7 @@ class LearnedPositions(nn.Module):
         """
         n_positions, d_model = self.table.shape
         check_vectors(x, d_model)
+        _check_offset(offset)
         length = x.shape[-2]
         readable = isinstance(offset, int) or is_readable(offset)
         if readable and not 0 <= offset <= n_positions - length:
@@ -129,8 +150,7 @@ class RotaryEmbedding(nn.Module):
     def __init__(self, d_k: int, base: float = 10_000.0) -> None:
         super().__init__()
         check_even("d_k", d_k)
-        if not base > 0:
-            raise ValueError(f"base must be positive, got {base}")
+        check_positive("base", base)
         self.d_k = d_k
         self.base = base
 
@@ -200,6 +220,7 @@ class ALiBi(nn.Module):
 
     def __init__(self, n_heads: int) -> None:
         super().__init__()
+        check_size("n_heads", n_heads)
         slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
         self.register_buffer("slopes", slopes, persistent=False)
 
@@ -211,6 +232,8 @@ class ALiBi(nn.Module):
         In fp32 even where the module is in half precision, which could not
         tell 257 from 256.
         """
+        check_size("n_queries", n_queries, min_size=0)
+        check_size("n_keys", n_keys, min_size=0)
         device = self.slopes.device
         key = torch.arange(n_keys, device=device)
         query = torch.arange(n_keys - n_queries, n_keys, device=device)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/44-seq2seq.md (039d51ce7315). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/44-seq2seq.md (ca1dd0182cbd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -6,7 +6,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention_book.checks import check_even, check_lengths
+from attention_book.checks import (
+    check_even,
+    check_size,
+    check_source,
+    check_tensor,
+    check_token_ids,
+)
 from attention_book.scoring import AdditiveAttention, padding_mask
 
 
@@ -42,6 +48,7 @@ class RecurrentEncoder(nn.Module):
 
     def __init__(self, *, vocab_size: int, d_model: int) -> None:
         super().__init__()
+        check_size("vocab_size", vocab_size)
         check_even("d_model", d_model)
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.gru = nn.GRU(
@@ -58,14 +65,13 @@ class RecurrentEncoder(nn.Module):
         Raises:
             ValueError: Lengths that don't fit the source.
         """
-        batch, max_length = source.shape
+        vocab_size = self.embedding.num_embeddings
+        check_tensor("lengths", lengths)
         n_tokens = lengths.cpu()  # where pack_padded_sequence wants them
-        check_lengths("lengths", n_tokens, max_length)
-        if len(lengths) != batch:
-            raise ValueError(
-                f"lengths must be one for each of {batch} sentences, "
-                f"got {len(lengths)}"
-            )
+        check_source(source, n_tokens, vocab_size)
+        if not len(source):
+            raise ValueError("source must hold one or more, got none")
+        max_length = source.shape[1]
         x = self.embedding(source)
         packed = pack_padded_sequence(
             x, n_tokens, batch_first=True, enforce_sorted=False
@@ -104,6 +110,7 @@ class Seq2Seq(nn.Module):
         self.encoder = RecurrentEncoder(
             vocab_size=source_vocab_size, d_model=d_model
         )
+        check_size("target_vocab_size", target_vocab_size)
         self.embedding = nn.Embedding(target_vocab_size, d_model)
         self.decoder = nn.GRU(d_model, d_model, batch_first=True)
         self.output = nn.Linear(2 * d_model, target_vocab_size)
@@ -128,6 +135,13 @@ class Seq2Seq(nn.Module):
             The logits of the token after each, the new state, and the
             attention weights if there are any.
         """
+        vocab_size = self.embedding.num_embeddings
+        check_token_ids("target", target, vocab_size)
+        if len(target) != state.shape[1] or not target.shape[1]:
+            raise ValueError(
+                f"target must be ({state.shape[1]}, length >= 1), as many as "
+                f"sources, got shape {tuple(target.shape)}"
+            )
         states, state = self.decoder(self.embedding(target), state)
         context, weights = self.context_vectors(states, encoded)
         logits = self.output(torch.cat([states, context], dim=-1))
@@ -207,6 +221,14 @@ def greedy_decode(
     Raises:
         ValueError: Lengths that don't fit the source.
     """
+    vocab_size = model.embedding.num_embeddings
+    for name, token_id in ("bos", bos), ("eos", eos):
+        check_size(name, token_id, min_size=0)
+        if token_id >= vocab_size:
+            raise ValueError(
+                f"{name} must be from 0 to {vocab_size - 1}, got {token_id}"
+            )
+    check_size("max_length", max_length, min_size=0)
     encoded = model.encoder(source, lengths)
     state = encoded.context[None]
     token = torch.full_like(source[:, :1], bos)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/42-fused-attention.md (8f25b40e89a4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/42-fused-attention.md (fa05cb58de53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any
 
@@ -9,10 +9,13 @@ from torch import Tensor, nn
 
 from attention_book.checks import (
     check_inputs,
+    check_layer_input,
     check_lengths,
     check_mask,
+    check_positive,
     check_rate,
     check_size,
+    check_tensor,
     check_width,
 )
 
@@ -78,6 +81,7 @@ def padding_mask(
             the range is not checked, because reading it would have to wait;
             there a length beyond n_keys is taken for n_keys.
     """
+    check_size("n_keys", n_keys, min_size=0)
     check_lengths("lengths", lengths, n_keys, min_length=0)
     positions = torch.arange(n_keys, device=lengths.device)
     return positions < lengths[:, None, None, None]
@@ -99,8 +103,15 @@ def masked_softmax(
         exactly 0. A row whose every key is masked is all zeros.
 
     Raises:
-        ValueError: The mask is not boolean or does not broadcast.
+        ValueError: Scores that are no floating-point tensor, or a mask that
+            is not boolean or does not broadcast.
     """
+    check_tensor("scores", scores)
+    if not scores.ndim or not scores.is_floating_point():
+        raise ValueError(
+            "scores must be a floating-point tensor (..., keys), got "
+            f"{scores.dtype} of shape {tuple(scores.shape)}"
+        )
     if mask is None:
         return scores.softmax(dim=-1)
     check_mask(mask, scores.shape)
@@ -221,8 +232,8 @@ class AdditiveAttention(nn.Module):
                 not boolean.
         """
         check_inputs(query, key, value)
-        check_width("query", query, self.q_proj.in_features)
-        check_width("key", key, self.k_proj.in_features)
+        check_layer_input("query", query, self.q_proj.weight)
+        check_layer_input("key", key, self.k_proj.weight)
         q = self.q_proj(query).unsqueeze(-2)  # (*batch, queries, 1, d_a)
         k = self.k_proj(key).unsqueeze(-3)  # (*batch, 1, keys, d_a)
         scores = self.score(torch.tanh(q + k)).squeeze(-1)
@@ -256,7 +267,9 @@ def _causal_attention(
         return F.scaled_dot_product_attention(
             query, key, value, is_causal=True, **options
         )
-    whole = torch.compiler.is_compiling() or queries > keys
+    whole = torch.compiler.is_compiling() or (
+        queries <= _BLOCK_SIZE or queries > keys
+    )
     starts = [0] if whole else range(0, queries, _BLOCK_SIZE)
     outputs = []
     for start in starts:
@@ -309,13 +322,15 @@ def fused_attention(
 
     Raises:
         ValueError: Shapes or dtypes that do not fit, a mask that is not
-            boolean, a rate outside [0, 1).
+            boolean, a rate outside [0, 1), a scale that is not positive.
 
     Source: Dao et al. (2022), §3.1, algorithm 1.
     """
     check_inputs(query, key, value, enable_gqa=enable_gqa)
     check_width("key", key, query.shape[-1])
     check_rate("dropout", dropout)
+    if scale is not None:
+        check_positive("scale", scale)
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
         mask = mask if mask.ndim > 1 else mask.expand(1, key.shape[-2])

@@ -1,4 +1,4 @@
-# Made from docs/chapters/47-configuration.md (1b24266b0ad2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/47-configuration.md (a225045ec972). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attention_book.caches import KeyValue, KeyValueCache, Position
-from attention_book.checks import check_even, check_heads
+from attention_book.checks import (
+    check_even,
+    check_heads,
+    check_size,
+    check_source,
+    check_token_ids,
+)
 from attention_book.decoder import Decoder, DecoderLayer
 from attention_book.encoder import (
     Encoder,
@@ -150,6 +156,7 @@ class Embedding(nn.Module):
 
     def __init__(self, vocab_size: int, config: TransformerConfig) -> None:
         super().__init__()
+        check_size("vocab_size", vocab_size)
         d_model = config.d_model
         self.tokens = nn.Embedding(vocab_size, d_model)
         nn.init.normal_(self.tokens.weight, std=d_model**-0.5)
@@ -164,7 +171,14 @@ class Embedding(nn.Module):
     def forward(
         self, token_ids: Int[Tensor, "batch length"], offset: Position = 0
     ) -> Float[Tensor, "batch length d_model"]:
-        """Return the tokens' vectors; offset is the position of the first."""
+        """Return the tokens' vectors; offset is the position of the first.
+
+        Raises:
+            ValueError: Ids that are not of the vocabulary; their values are
+                read on the CPU only.
+        """
+        vocab_size = self.tokens.num_embeddings
+        check_token_ids("token_ids", token_ids, vocab_size)
         x = self.tokens(token_ids) * self.scale
         if self.positions is not None:
             x = self.positions(x, offset)
@@ -273,6 +287,8 @@ class Transformer(nn.Module):
         Float[Tensor, "batch source d_model"], Bool[Tensor, "batch 1 1 source"]
     ]:
         """Encode the first lengths[b] tokens of each row: memory, mask."""
+        vocab_size = self.config.source_vocab_size
+        check_source(source, lengths, vocab_size, min_length=0)
         mask = padding_mask(lengths, source.shape[1])
         return self.encoder(self.source_embedding(source), mask), mask
 

@@ -245,6 +245,7 @@ def decoding(device: str, sizes: Sizes) -> dict[str, float]:
     model = Transformer(sizes.model)
     plain = IncrementalDecoder(model, compute)
     static = StaticDecoder(model, compute)
+    compiled = StaticDecoder(model, compute, backend="inductor")
     n = sizes.length
     found = {}
     for rows in sizes.decoding_rows:
@@ -258,11 +259,16 @@ def decoding(device: str, sizes: Sizes) -> dict[str, float]:
                 static.generate, source, lengths, max_length=n
             ),
         }
-        times = side_by_side(runs, sizes.rounds, compute)
+        if compute.uses_cuda_graphs:
+            runs["captured, compiled"] = partial(
+                compiled.generate, source, lengths, max_length=n
+            )
+        with compute_context(compute):
+            times = side_by_side(runs, sizes.rounds, compute)
         for name, took in times.items():
             found[f"{name}, {rows}"] = rows * n / took
             print(
-                f"decoding, base model, batch {rows:3}, {name:12} "
+                f"decoding, base model, batch {rows:3}, {name:18} "
                 f"{rows * n / took:9.0f} tokens/s ({compute.precision})"
             )
     return found

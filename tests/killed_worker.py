@@ -1,11 +1,11 @@
-"""Train in processes that are killed, again and again, and go on each time.
+"""Train in processes of which two want one file, and kill them, again and again.
 
 python tests/killed_worker.py FOLDER KILLS prints one line of JSON for each
-process: the steps that it found in the checkpoint, those that it announced as
-saved, whether it was killed, and whether that left half a file behind. The
-last two lines are of the run that came to its end and of one that nobody
-killed: their losses, and a digest of their parameters. torch is imported once
-and then forked, before it starts any thread.
+kill: who was killed, the steps that the holder of the file announced as saved,
+whether it left half a file behind, and whether a third process was refused by
+the holder's name. Then come the runs that ended by themselves, what lies in
+the folder, and what is in the file of this run and in that of one that nobody
+killed. torch is imported once and then forked, before it starts any thread.
 """
 
 import hashlib
@@ -15,12 +15,14 @@ import random
 import signal
 import sys
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from attention_book.checkpoints import (
     load_checkpoint,
+    lock,
     read_tensors,
     save_checkpoint,
 )
@@ -29,16 +31,16 @@ from attention_book.training import BatchLoader, Trainer, TrainingConfig
 from attention_book.transformer import Transformer, TransformerConfig
 
 
-MAX_STEPS = 80
 # large tables and short sentences: most of the time goes into saving
 TOKENIZER = WordTokenizer([*SPECIAL_TOKENS, *(f"word{i}" for i in range(900))])
 CONFIG = TrainingConfig(
-    max_steps=MAX_STEPS, batch_tokens=30, warmup_steps=9, learning_rate=1e-2
+    max_steps=80, batch_tokens=30, warmup_steps=9, learning_rate=1e-2
 )
 
 
-def make_trainer() -> Trainer:
+def make_trainer(max_steps: int) -> Trainer:
     """The same every time."""
+    config = replace(CONFIG, max_steps=max_steps)
     torch.manual_seed(5)
     rng = random.Random(5)
     examples = []
@@ -53,69 +55,103 @@ def make_trainer() -> Trainer:
         d_ff=16,
         n_layers=1,
     )
-    batches = BatchLoader(examples, CONFIG)
-    return Trainer(Transformer(model_config), batches, CONFIG)
+    batches = BatchLoader(examples, config)
+    return Trainer(Transformer(model_config), batches, config)
 
 
-def train(path: Path, announce: int) -> None:
-    """Go on from the checkpoint, if there is one; save after every step."""
-    trainer = make_trainer()
-    if path.exists():
-        load_checkpoint(path, trainer)
-    os.write(announce, f"{len(trainer.losses)}\n".encode())
-    while len(trainer.losses) < MAX_STEPS:
-        trainer.step()
-        save_checkpoint(path, trainer, (TOKENIZER, TOKENIZER))
+@dataclass
+class Run:
+    """A training in a process of its own."""
+
+    pid: int
+    listen: int
+
+    def hear(self) -> int | None:
+        """The next step that it announces; None when it has ended."""
+        line = b""
+        while not line.endswith(b"\n"):
+            if not (byte := os.read(self.listen, 1)):
+                return None
+            line += byte
+        return int(line)
+
+    def end(self, kill: bool) -> tuple[int, list[int | None]]:
+        """Let it come to its end, or kill it; what it still announced."""
+        if kill:
+            os.kill(self.pid, signal.SIGKILL)
+        said = [*iter(self.hear, None)]
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.listen)
+        return status, said
+
+
+def train(path: Path, announce: int, max_steps: int) -> None:
+    """Wait for the file; go on from it; save after every step."""
+    trainer = make_trainer(max_steps)
+    with lock(path, timeout=-1):
+        if path.exists():
+            load_checkpoint(path, trainer)
         os.write(announce, f"{len(trainer.losses)}\n".encode())
+        while len(trainer.losses) < max_steps:
+            trainer.step()
+            save_checkpoint(path, trainer, (TOKENIZER, TOKENIZER))
+            os.write(announce, f"{len(trainer.losses)}\n".encode())
 
 
-def start(path: Path) -> tuple[int, int]:
-    """Train in a process of its own; return it and what it announces."""
+def start(path: Path, max_steps: int) -> Run:
+    """Train in a process of its own."""
     listen, announce = os.pipe()
     if child := os.fork():
         os.close(announce)
-        return child, listen
+        return Run(child, listen)
     try:
-        train(path, announce)
+        train(path, announce, max_steps)
     except BaseException as error:
         os.write(2, f"{error!r}\n".encode())
         os._exit(1)
     os._exit(0)
 
 
-def kill_at_random(path: Path, rng: random.Random) -> dict[str, object]:
-    """Kill it after some saves: every other time while it is saving."""
-
-    def parts() -> list[Path]:
-        return list(path.parent.glob(f"{path.name}.*.part"))
-
-    for left in parts():
-        left.unlink()
-    child, listen = start(path)
-    with os.fdopen(listen) as lines:
-        said = [int(lines.readline()) for _ in range(rng.randint(1, 3))]
-        if rng.random() < 0.5:
-            give_up = time.monotonic() + 10
-            while not parts() and time.monotonic() < give_up:
-                time.sleep(0)
-        time.sleep(rng.random() * 0.01)
-        os.kill(child, signal.SIGKILL)
-        said += [int(line) for line in lines]
-    _, status = os.waitpid(child, 0)
-    return {
-        "said": said,
-        "killed": os.WIFSIGNALED(status),
-        "half": bool(parts()),
-    }
+def parts(path: Path) -> list[Path]:
+    """What unfinished writers have left, or are writing."""
+    return list(path.parent.glob(f"{path.name}.*.part"))
 
 
-def finish(path: Path) -> dict[str, object]:
-    """Let it come to its end."""
-    child, listen = start(path)
-    with os.fdopen(listen) as lines:
-        said = [int(line) for line in lines]
-    _, status = os.waitpid(child, 0)
-    return {"said": said, "status": status}
+def is_refused(path: Path, holder: Run) -> bool:
+    """Whether a third one is refused, by the name of the holder."""
+    try:
+        with lock(path):
+            return False
+    except BlockingIOError as error:
+        return f"process {holder.pid} on " in str(error)
+
+
+def kill_at_random(
+    path: Path, pair: list[Run], rng: random.Random
+) -> dict[str, object]:
+    """Kill the holder, who waits, or both: every other time while saving."""
+    holder, waiter = pair
+    said = [holder.hear() for _ in range(rng.randint(1, 3))]
+    found: dict[str, object] = {"refused": is_refused(path, holder)}
+    if rng.random() < 0.5:
+        give_up = time.monotonic() + 10
+        while not parts(path) and time.monotonic() < give_up:
+            time.sleep(0)
+    time.sleep(rng.random() * 0.01)
+    found["event"] = victim = rng.choice(["holder", "waiter", "both"])
+    if victim != "holder":
+        status, heard = waiter.end(kill=True)
+        pair.remove(waiter)
+        found["waited"] = heard == []
+    if victim != "waiter":
+        status, heard = holder.end(kill=True)
+        found["half"] = bool(parts(path))
+        pair.remove(holder)
+        said += heard
+    found["killed"] = os.WIFSIGNALED(status)
+    if path.exists():
+        read_tensors(path)
+    return found | {"said": said}
 
 
 def result(path: Path) -> dict[str, object]:
@@ -131,16 +167,29 @@ def result(path: Path) -> dict[str, object]:
 def main(folder: Path, n_kills: int) -> None:
     """Report as the text at the top says."""
     torch.set_num_threads(1)
-    make_trainer()  # imports what torch imports late
+    max_steps = 3 * n_kills + 20
+    make_trainer(max_steps)  # imports what torch imports late
     rng = random.Random()
     cut = folder / "cut"
     whole = folder / "whole"
     reports = []
+    pair: list[Run] = []
+    holder = 0
     for _ in range(n_kills):
-        report = kill_at_random(cut, rng)
-        held = len(read_tensors(cut)[0]["losses"]) if cut.exists() else 0
-        reports.append(report | {"held": held})
-    reports += [finish(cut), finish(whole), result(cut), result(whole)]
+        if len(pair) < 1:
+            pair.append(start(cut, max_steps))
+        if pair[0].pid != holder:
+            holder = pair[0].pid
+            reports.append({"event": "begins", "said": [pair[0].hear()]})
+        if len(pair) < 2:
+            pair.append(start(cut, max_steps))
+        reports.append(kill_at_random(cut, pair, rng))
+    for run in pair or [start(cut, max_steps)]:
+        status, said = run.end(kill=False)
+        reports.append({"event": "ends", "status": status, "said": said})
+    start(whole, max_steps).end(kill=False)
+    left = sorted(path.name for path in folder.iterdir())
+    reports += [{"left": left}, result(cut), result(whole)]
     sys.stdout.write("\n".join(map(json.dumps, reports)))
 
 

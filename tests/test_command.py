@@ -241,17 +241,25 @@ def test_what_ignores_ctrl_c_goes_on() -> None:
     assert "03-2" in out
 
 
-@pytest.mark.parametrize("daemon", [False, True])
+@pytest.mark.parametrize(
+    ("thread", "wanted"),
+    [
+        ("", "begun ended"),
+        ("threading.Thread(target=work).start()", "begun worked ended"),
+        ("threading.Thread(target=work, daemon=True).start()", "begun ended"),
+    ],
+)
 def test_handlers_and_threads_have_their_turn_before_the_end(
-    daemon: bool,
+    thread: str, wanted: str
 ) -> None:
+    seconds = 9 if "daemon" in thread else 0.2
     program = (
         "import atexit, threading, time\n"
         "from attention_book.__main__ import _leave\n"
         "def work():\n"
-        f"    time.sleep({9 if daemon else 0.2})\n"
+        f"    time.sleep({seconds})\n"
         "    print('worked', flush=True)\n"
-        f"threading.Thread(target=work, daemon={daemon}).start()\n"
+        f"{thread}\n"
         "atexit.register(print, 'ended', flush=True)\n"
         "print('begun')\n"
         "_leave(3)"
@@ -259,5 +267,4 @@ def test_handlers_and_threads_have_their_turn_before_the_end(
     process = start(sys.executable, "-c", program)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (3, b"")
-    wanted = ["begun", "ended"] if daemon else ["begun", "worked", "ended"]
-    assert out.decode().split() == wanted
+    assert out.decode().split() == wanted.split()

@@ -279,9 +279,9 @@ def test_a_checkpoint_that_does_not_fit(
 def test_no_checkpoint_at_all(tmp_path: Path) -> None:
     path = tmp_path / "text.safetensors"
     path.write_text("hello")
-    with pytest.raises(ValueError, match="wanted a safetensors file, got: "):
+    with pytest.raises(ValueError, match="wanted a whole safetensors file, "):
         load_vit(path)
-    with pytest.raises(ValueError, match="wanted a file, got a folder"):
+    with pytest.raises(OSError, match="wanted a file, got a folder"):
         load_vit(tmp_path)
     with pytest.raises(FileNotFoundError):
         load_vit(tmp_path / "nothing")
@@ -572,7 +572,7 @@ def test_a_file_that_lacks_a_parameter_or_was_altered(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         Classifier.load(path)
     save_file(tensors, path)
-    with pytest.raises(ValueError, match="altered, or not written by"):
+    with pytest.raises(ValueError, match=r"wanted a Transformer, .* no model"):
         Classifier.load(path)
 
 

@@ -340,3 +340,15 @@ def test_another_dtype_than_that_of_the_weights(dtype: torch.dtype) -> None:
         layer(x, x.to(dtype))
     with torch.autocast("cpu"):
         assert layer(x.bfloat16()).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_weights_are_of_the_layers_dtype(dtype: torch.dtype) -> None:
+    layer = make_layer().to(dtype).eval()
+    x = make_inputs()[0].detach().to(dtype)
+    weights = attention_weights(layer, x)
+    assert weights.dtype == dtype
+    total = weights.float().sum(dim=-1)
+    torch.testing.assert_close(
+        total, torch.ones_like(total), atol=2e-2, rtol=0
+    )

@@ -312,7 +312,9 @@ def test_what_is_decoded_leaves_the_model_and_its_input_alone() -> None:
 def test_errors_name_what_was_wanted() -> None:
     model = make_model()
     source, lengths = make_sources()
-    with pytest.raises(ValueError, match="iterations must be positive, got 0"):
+    with pytest.raises(
+        ValueError, match="iterations must be at least 1, got 0"
+    ):
         mask_predict(model, source, lengths, iterations=0)
     for n in (0, MAX_TARGET_LENGTH + 1):
         wanted = f"n_lengths must be from 1 to {MAX_TARGET_LENGTH}, got {n}"
@@ -349,3 +351,8 @@ def test_it_translates_under_autocast() -> None:
     with torch.autocast("cpu"):
         found = mask_predict(model, source, torch.tensor([3, 2]))
     assert len(found) == 2
+
+
+def test_a_new_model_expects_a_token_for_a_token() -> None:
+    model = MaskedTransformer(make_masked_config())
+    assert model.fertility.bias.item() == 1

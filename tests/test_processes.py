@@ -1,5 +1,7 @@
 """attention_book.processes: ranks, failures, checkpoints in several processes."""
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -15,11 +17,13 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from attention_book.checkpoints import (
     load_checkpoint,
     load_model,
+    open_tensors,
     read_tensors,
     save_checkpoint,
     write_tensors,
@@ -267,13 +271,50 @@ def test_altered_or_foreign_shards_are_refused(
     assert_refused(step, trainer, "shard-00002")
     shard.write_bytes(content)
     other = make_trainer(config=replace(CONFIG, seed=1))
-    assert_refused(step, other, f"^{step}: made with training seed = 0")
+    wanted = f"^{step}/progress: made with training seed = 0"
+    assert_refused(step, other, wanted)
     fewer = BatchLoader(make_examples(16, seed=2), CONFIG)
     other = Trainer(trainer.model, fewer, CONFIG)
     assert_refused(step, other, "made with corpus digest")
     (step / "progress").write_bytes(b"x")
     assert_refused(step, trainer, "wanted a whole safetensors file")
     shutil.copytree(shards, step, dirs_exist_ok=True)
+    load_shards(step, trainer)
+    assert len(trainer.losses) == 5
+
+
+def test_hostile_shards_are_refused(shards: Path, tmp_path: Path) -> None:
+    step = tmp_path / "step"
+    shutil.copytree(shards, step)
+    trainer = make_trainer()
+    shard = step / "shard-00002-model-00001-of-00001.safetensors"
+    progress, metadata = read_tensors(step / "progress")
+    with open_tensors(shard) as file:
+        tensors = file.read()
+    texts = dict(file.metadata)
+    digests = json.loads(metadata["digests"])
+
+    def write(changes: dict[str, torch.Tensor], **others: str) -> None:
+        """Change tensors of a shard; the digests fit."""
+        save_file(tensors | changes, shard, texts)
+        digest = hashlib.sha256(shard.read_bytes()).hexdigest()
+        new = json.dumps(digests | {shard.name: digest} | others)
+        write_tensors(step / "progress", progress, metadata | {"digests": new})
+
+    name = next(name for name in tensors if name.endswith("exp_avg_sq"))
+    write({name: torch.full_like(tensors[name], torch.nan)})
+    assert_refused(step, trainer, f"^{shard}: wanted finite numbers in ")
+    write({name: torch.full_like(tensors[name], -1)})
+    assert_refused(
+        step, trainer, f"^{shard}: wanted a possible {name}, got -1"
+    )
+    write({"extra": torch.ones(2)})
+    assert_refused(step, trainer, f"^{shard}: wanted no tensor 'extra'")
+    write({}, **{"../x": "0"})
+    assert_refused(
+        step, trainer, r"/progress: wanted shard '\.\./x', got none"
+    )
+    write({})
     load_shards(step, trainer)
     assert len(trainer.losses) == 5
 

@@ -188,7 +188,7 @@ def test_an_odd_width_is_named() -> None:
     [
         ([7, 0, 4], r"lengths must be from 1 to 7, got \[7, 0, 4\]"),
         ([7, 8, 4], r"lengths must be from 1 to 7, got \[7, 8, 4\]"),
-        ([7, 2], "lengths must be one for each of 3 sentences, got 2"),
+        ([7, 2], "lengths must be one for each of 3 sources, got 2"),
         ([[7], [2], [4]], "lengths must be whole numbers .* shape .3, 1."),
         ([7.0, 2.0, 4.0], "lengths must be whole numbers .* torch.float32"),
     ],

@@ -439,3 +439,13 @@ def test_chinese_and_a_formula_in_one_label_are_refused(book: Book) -> None:
     result = book.run()
     assert result.returncode == 1
     assert "02-apple.md:1: figures/apple/core.svg: no Chinese" in result.stdout
+
+
+@pytest.mark.parametrize("printed", [(3, 2), (2, 3)])
+def test_one_block_that_fails_is_enough_for_no_stamp(
+    printed: tuple[int, int], book: Book
+) -> None:
+    book.write("\n\n".join(OUTPUT.format(n) for n in printed))
+    book.run()
+    (chapter,) = read_all(book.root)
+    assert not fresh(chapter, book.root)

@@ -381,7 +381,8 @@ def test_subwords_learn_pieces_and_never_too_few(
     assert len(BPETokenizer.train(["aa bb"] * 9, 259)) == 259
     for few in 258, 3, 0:
         with pytest.raises(
-            ValueError, match=f"^vocab_size must be 259 or more, got {few}$"
+            ValueError,
+            match=f"^vocab_size must be from 259 to 10000000, got {few}$",
         ):
             BPETokenizer.train(["aa bb"], few)
 

@@ -451,7 +451,7 @@ def test_the_fingerprint_tells_batches_apart(data: Digits) -> None:
 
 
 def test_batches_that_can_not_be_made(data: Digits) -> None:
-    with pytest.raises(ValueError, match="batch_size must be positive, got 0"):
+    with pytest.raises(ValueError, match="batch_size must be at least 1"):
         ImageBatches(data, batch_size=0)
     with pytest.raises(ValueError, match="data must not be empty"):
         ImageBatches(Digits(data.images[:0], data.labels[:0]))

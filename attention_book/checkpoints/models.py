@@ -1,25 +1,31 @@
-# Made from docs/chapters/34-checkpoints.md (123edebb55b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (00de90098330). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from attention_book.checkpoints.files import (
-    Metadata,
-    Tensors,
-    read_tensors,
-    write_tensors,
-)
-from attention_book.corpus.tokenizers import Tokenizer
+from attention_book.checkpoints.files import read_signed, write_tensors
+from attention_book.corpus.special_tokens import SPECIAL_TOKENS
+from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
 from attention_book.non_autoregressive import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
+from attention_book.tensor_files import (
+    FAULTS,
+    Metadata,
+    Tensors,
+    check_tensors,
+    one_line,
+    open_tensors,
+    parse_json,
+)
 from attention_book.texts.subwords import (
     tokenizer_from_json,
     tokenizer_to_json,
@@ -29,7 +35,16 @@ from attention_book.vit.config import ViTConfig
 from attention_book.vit.model import ViT
 
 
-__all__ = ["SavedModel", "load_model", "save_model"]
+__all__ = [
+    "SavedModel",
+    "check_promise",
+    "load_model",
+    "meta_model",
+    "save_model",
+]
+
+
+MAX_TEXT = 200  # characters of a word, or of the name of a class
 
 
 class SavedModel(NamedTuple):
@@ -75,10 +90,33 @@ def _config_to_dict(model: nn.Module) -> dict[str, Any]:
     return dict(config) if isinstance(config, dict) else asdict(config)
 
 
-def _check_sizes(
+def _check_text(kind: str, text: object) -> None:
+    """Raise ValueError unless a terminal may show this, and on one line."""
+    size = len(text) if isinstance(text, str) and text.isprintable() else 0
+    if not 0 < size <= MAX_TEXT:
+        raise ValueError(
+            f"{kind} must be printable texts of at most {MAX_TEXT} "
+            f"characters, got {one_line(repr(text), 60)}"
+        )
+
+
+def _check_parts(
     model: nn.Module, tokenizers: Sequence[Tokenizer], labels: Sequence[str]
 ) -> None:
-    """Raise ValueError unless tokenizers and labels are of a model's sizes."""
+    """Raise ValueError unless tokenizers and labels fit a model."""
+    for tokenizer in tokenizers:
+        if isinstance(tokenizer, WordTokenizer):
+            for word in tokenizer.words:
+                _check_text("words", word)
+            if len(tokenizer.token_ids) < len(tokenizer):
+                raise ValueError("words must differ, got one twice")
+            first = tuple(tokenizer.words[: len(SPECIAL_TOKENS)])
+            if first != SPECIAL_TOKENS:
+                raise ValueError(
+                    f"words must begin with {SPECIAL_TOKENS}, got {first}"
+                )
+    for label in labels:
+        _check_text("labels", label)
     config = _config_to_dict(model)
     names = ("source_vocab_size", "target_vocab_size")
     sizes = [config[name] for name in names if name in config]
@@ -94,30 +132,116 @@ def _check_sizes(
         raise ValueError(f"labels must be {n_classes}, got {len(labels)}")
 
 
-def _find(
-    path: str | Path, tensors: Tensors, name: str, shape: torch.Size
-) -> Tensor:
-    """Return a tensor; ValueError unless it is there, of this shape."""
-    found = tensors.get(name)
-    if found is None or found.shape != shape:
-        got = "none" if found is None else tuple(found.shape)
+def _model_tensors(model: nn.Module) -> Tensors:
+    """Return the parameters under the names that they have in a file."""
+    return {f"model.{name}": p for name, p in model.named_parameters()}
+
+
+def _progress_tensors(model: nn.Module, steps: int) -> tuple[Tensors, ...]:
+    """Return, on meta, what checkpoints add: optimiser, losses, scale."""
+    like = partial(torch.empty, device="meta")
+    optimizer = {}
+    for name, parameter in model.named_parameters():
+        optimizer[f"optimizer.{name}.step"] = like(())
+        for kind in ("exp_avg", "exp_avg_sq"):
+            optimizer[f"optimizer.{name}.{kind}"] = parameter
+    losses = {"losses": like(steps, dtype=torch.float64)}
+    scale = {"scale": like(2, dtype=torch.float64)}
+    return optimizer, losses, scale
+
+
+MAX_SIZE = 2**20  # the largest number in a configuration
+_TENSORS_A_LAYER = 12  # at least, in any model of the package
+
+
+def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
+    """Build a model on meta, no deeper than a file of so many tensors.
+
+    Raises:
+        ValueError: A number of the configuration is out of bounds.
+    """
+    for key, value in config.items():
+        where = f"{one_line(key, 100)!r}"
+        if type(value) in (int, float) and not abs(value) <= MAX_SIZE:
+            raise ValueError(
+                f"{where} must be at most {MAX_SIZE}, got {value}"
+            )
+        if (type(value) is bool) != (key == "share_embeddings"):
+            raise ValueError(f"{where} must be of another type, got {value!r}")
+    most = n_tensors // _TENSORS_A_LAYER
+    if config.get("n_layers", 0) > most:
         raise ValueError(
-            f"{path}: wanted {name} of shape {tuple(shape)}, got {got}"
+            f"n_layers must be at most {most}, as there are {n_tensors} "
+            f"tensors, got {config['n_layers']}"
         )
+    with torch.device("meta"):
+        return _build(name, config)
+
+
+def _parse_list(text: str) -> list[Any]:
+    """Return what a JSON text lists; ValueError if it lists nothing."""
+    found = parse_json(text)
+    if type(found) is not list:
+        raise ValueError(f"wanted a list, got {one_line(found, 60)}")
     return found
 
 
+def _load_tokenizers(metadata: Metadata) -> tuple[Tokenizer, ...]:
+    """Return the tokenizers of a file; what both sides share is made once."""
+    made = []
+    for text in _parse_list(metadata["tokenizers"]):
+        saved = parse_json(text)
+        if "subwords" in saved:
+            parse_json(saved["subwords"])
+        made.append(tokenizer_from_json(text))
+    return tuple(made[x] for x in _parse_list(metadata["tokenizer_of"]))
+
+
+class _Promise(NamedTuple):
+    """What a file says that it holds, found to fit together."""
+
+    name: str
+    config: dict[str, Any]
+    tokenizers: tuple[Tokenizer, ...]
+    labels: tuple[str, ...]
+
+
+def check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
+    """Compare configuration, tokenizers, labels and tensors of a file.
+
+    Args:
+        promised: The tensors; their numbers are not looked at.
+        metadata: The texts.
+
+    Raises:
+        ValueError: The first thing that does not fit.
+    """
+    name = metadata.get("model", "")
+    if name not in _CLASSES:
+        raise ValueError(
+            f"wanted a {', '.join(_CLASSES)}, got {name or 'no model'}"
+        )
+    try:
+        config = parse_json(metadata["config"])
+        tokenizers = _load_tokenizers(metadata)
+        labels = tuple(_parse_list(metadata["labels"]))
+        model = meta_model(name, config, len(promised))
+        _check_parts(model, tokenizers, labels)
+    except KeyError as error:
+        raise ValueError(f"has no {error}, so is no model") from None
+    except FAULTS as error:
+        raise ValueError(f"is no model of ours: {error}") from None
+    steps = promised["losses"].numel() if "losses" in promised else 0
+    progress = _progress_tensors(model, steps)
+    check_tensors(promised, _model_tensors(model), *progress)
+    return _Promise(name, config, tokenizers, labels)
+
+
 @torch.no_grad()
-def _copy_parameters(
-    path: str | Path, model: nn.Module, tensors: Tensors
-) -> None:
-    """Fill the model; ValueError, and nothing filled, if any does not fit."""
-    pairs = [
-        (parameter, _find(path, tensors, f"model.{name}", parameter.shape))
-        for name, parameter in model.named_parameters()
-    ]
-    for parameter, found in pairs:
-        parameter.copy_(found)
+def _copy_parameters(model: nn.Module, tensors: Tensors) -> None:
+    """Fill a model with tensors that were found to fit."""
+    for name, parameter in _model_tensors(model).items():
+        parameter.copy_(tensors[name])
 
 
 def save_model(
@@ -144,11 +268,9 @@ def save_model(
             or labels are not of its sizes.
         OSError: The file can't be written; an old one is left as it was.
     """
-    _check_sizes(model, tokenizers, labels)
-    tensors = {
-        f"model.{name}": parameter.to(dtype)
-        for name, parameter in model.named_parameters()
-    }
+    _check_parts(model, tokenizers, labels)
+    named = _model_tensors(model).items()
+    tensors = {name: parameter.to(dtype) for name, parameter in named}
     unique = list(dict.fromkeys(tokenizers))  # both sides may share one
     metadata = {
         "model": type(model).__name__,
@@ -157,34 +279,25 @@ def save_model(
         "tokenizer_of": json.dumps([unique.index(x) for x in tokenizers]),
         "labels": json.dumps(list(labels), ensure_ascii=False),
     }
-    write_tensors(path, tensors | extra[0], metadata | extra[1])
+    tensors |= extra[0]
+    metadata |= extra[1]
+    check_promise(tensors, metadata)  # what none could load is not saved
+    write_tensors(path, tensors, metadata)
 
 
 def load_model(path: str | Path) -> SavedModel:
     """Read a file of save_model, or a checkpoint.
+
+    All that the header says is compared before there is memory for a model.
 
     Raises:
         OSError: There is no such file, or it can't be read.
         ValueError: The file is no model of the package, altered, or its
             parts do not fit each other.
     """
-    tensors, metadata = read_tensors(path)
-    name = metadata.get("model", "")
-    if name not in _CLASSES:
-        raise ValueError(
-            f"{path}: wanted a {', '.join(_CLASSES)}, got {name or 'no model'}"
-        )
-    try:
-        texts = json.loads(metadata["tokenizers"])
-        made = [tokenizer_from_json(text) for text in texts]
-        owners = json.loads(metadata["tokenizer_of"])
-        tokenizers = tuple(made[owner] for owner in owners)
-        labels = tuple(str(label) for label in json.loads(metadata["labels"]))
-        model = _build(name, json.loads(metadata["config"]))
-        _check_sizes(model, tokenizers, labels)
-    except KeyError as error:
-        raise ValueError(f"{path}: has no {error}, so is no model") from None
-    except (IndexError, RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: is no model of ours: {error}") from None
-    _copy_parameters(path, model, tensors)
-    return SavedModel(model.eval(), tokenizers, labels)
+    with open_tensors(path) as file:
+        promise = check_promise(file.tensors, file.metadata)
+        tensors = read_signed(file)
+        model = _build(promise.name, promise.config)
+        _copy_parameters(model, tensors)
+    return SavedModel(model.eval(), promise.tokenizers, promise.labels)

@@ -1,10 +1,13 @@
-# Made from docs/chapters/40-cli.md (609b8024bf80). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e0830ff1a459). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import json
+import os
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import torch
 import typer
@@ -12,20 +15,24 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Option
 
 from attention_book import processes
-from attention_book.checkpoints.models import load_model
+from attention_book.checkpoints.models import load_model, meta_model
 from attention_book.cli.app import app, make_console, print_error
 from attention_book.cli.corpora import (
     CORPUS_HELP,
     load_corpus,
     train_tokenizers,
 )
-from attention_book.cli.options import (
-    DeviceName,
-    PrecisionName,
-    refuse_folder,
-)
+from attention_book.cli.options import DeviceName, PrecisionName
+from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.losses import chunked_translation_loss
 from attention_book.runtime import get_compute_config
+from attention_book.scale_out import FullyShardedDataParallel
+from attention_book.tensor_files import (
+    MAX_TENSORS,
+    one_line,
+    open_tensors,
+    parse_json,
+)
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import BatchLoader, encode_pairs
 from attention_book.training.loop import Trainer, validation_loss
@@ -80,8 +87,11 @@ def train(
         float | None, Option(help="Dropout rate.", show_default="of --size")
     ] = None,
     vocab_size: Annotated[
-        int, Option(help="Most subwords (real corpora).", min=259)
-    ] = 8000,
+        int | None,
+        Option(
+            help="Most subwords (real corpora).", min=259, show_default="8000"
+        ),
+    ] = None,
     save_every: Annotated[
         int, Option(help="Steps from checkpoint to checkpoint.", min=1)
     ] = 200,
@@ -93,10 +103,20 @@ def train(
     sharded: Annotated[
         bool, Option("--sharded", help="Under torchrun: shard it (FSDP).")
     ] = False,
+    blocking: Annotated[
+        bool, Option("--wait", help="Wait for another run that writes OUT.")
+    ] = False,
 ) -> None:
     """Train a translator, or resume one that was cut off."""
     if sharded and compiled:
         raise ValueError("give --sharded or --compile, not both")
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be from 0 to {2**32 - 1}, got {seed}")
+    if vocab_size and corpus == "grammar":
+        raise ValueError(
+            "--vocab-size is for real corpora: the words of grammar are its "
+            f"vocabulary, got {vocab_size}"
+        )
     if size not in PRESETS:
         raise ValueError(f"size must be {', '.join(PRESETS)}, got {size!r}")
     shape: dict[str, Any] = {
@@ -125,16 +145,86 @@ def train(
         )
         echo = typer.echo if strategy.rank == 0 else _silent
         echo(compute)
-        _train(
+        with processes.lock_for_all(
             out,
-            (corpus, vocab_size),
-            PRESETS[size] | given,
-            config,
-            compute.device,
             strategy,
-            compiled=compiled,
-            save_every=save_every,
-            echo=echo,
+            compute.device,
+            blocking=blocking,
+            report=print_error,
+        ):
+            _train(
+                out,
+                (corpus, vocab_size),
+                PRESETS[size] | given,
+                config,
+                compute.device,
+                strategy,
+                compiled=compiled,
+                save_every=save_every,
+                echo=echo,
+            )
+
+
+_ADVICE = "; use the options it began with, or a new file"
+
+
+class _Options(NamedTuple):
+    """With what a training began, so far as only the command knows it."""
+
+    corpus: str
+    vocab_size: int
+
+
+def _read_options(out: Path) -> _Options:
+    """Return what a checkpoint has noted; it may be another's file."""
+    with open_tensors(out) as file:
+        options = parse_json(file.metadata.get("options", "{}"))
+        corpus = one_line(options.get("corpus", "another corpus"))
+        return _Options(corpus, int(options.get("vocab_size", 0)))
+
+
+def _read_tokenizers(out: Path) -> tuple[Tokenizer, Tokenizer]:
+    """Return the tokenizers of a translator; ValueError if it is none."""
+    found = load_model(out).tokenizers
+    if len(found) != 2:
+        raise ValueError(f"{out}: wanted a translator, got another model")
+    source, target = found
+    return source, target
+
+
+_MAX_LAYERS = 100  # for which a checkpoint has room
+
+
+def _memory_of(device: torch.device) -> int:
+    """Return how many bytes a device has, as far as one can know."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    if device.type == "cpu" and hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 2**40
+
+
+def _check_memory(
+    config: TransformerConfig,
+    device: torch.device,
+    strategy: ParallelStrategy,
+) -> None:
+    """Raise ValueError if training a model takes more memory than there is.
+
+    Every parameter has a gradient and two averages of AdamW, in fp32 each.
+    """
+    if config.n_layers > _MAX_LAYERS:
+        raise ValueError(
+            f"n_layers must be at most {_MAX_LAYERS}, got {config.n_layers}"
+        )
+    model = meta_model("Transformer", asdict(config), MAX_TENSORS)
+    n_parameters = sum(p.numel() for p in model.parameters())
+    is_sharded = isinstance(strategy, FullyShardedDataParallel)
+    wanted = 16 * n_parameters // (strategy.size if is_sharded else 1)
+    if wanted > (most := _memory_of(device)):
+        raise ValueError(
+            f"the model has {n_parameters:,} parameters, whose training takes "
+            f"{wanted / 2**30:,.0f} GiB, but there are {most / 2**30:,.1f}"
         )
 
 
@@ -144,7 +234,7 @@ def _silent(*_: object, **__: object) -> None:
 
 def _train(
     out: Path,
-    source: tuple[str, int],
+    source: tuple[str, int | None],
     shape: dict[str, Any],
     config: TrainingConfig,
     device: torch.device,
@@ -155,14 +245,21 @@ def _train(
     echo: Callable[..., None],
 ) -> None:
     """Make what is needed, resume where a checkpoint is, and train."""
-    refuse_folder(out)
     name, vocab_size = source
-    corpus = load_corpus(name)
     exists = processes.exists_on_all_ranks(out, strategy, device)
+    began = (
+        _read_options(out) if exists else _Options(name, vocab_size or 8000)
+    )
+    if vocab_size and vocab_size != began.vocab_size:
+        raise ValueError(
+            f"{out}: made with vocab_size = {began.vocab_size or 'unknown'}, "
+            f"wanted {vocab_size}{_ADVICE}"
+        )
+    corpus = load_corpus(name)
     tokenizers = (
-        load_model(out).tokenizers
+        _read_tokenizers(out)
         if exists
-        else train_tokenizers(corpus, name, vocab_size)
+        else train_tokenizers(corpus, name, began.vocab_size)
     )
     loss_fn: Any = chunked_translation_loss
     if compiled:  # once for all lengths
@@ -175,8 +272,10 @@ def _train(
             "target_vocab_size": len(tokenizers[1]),
             "share_embeddings": tokenizers[0] is tokenizers[1],
         }
+        model_config = TransformerConfig(**shape | sizes)
+        _check_memory(model_config, device, strategy)
         torch.manual_seed(config.seed)
-        model = Transformer(TransformerConfig(**shape | sizes)).to(device)
+        model = Transformer(model_config).to(device)
         batches = make_batches(encode_pairs(corpus.train, *tokenizers))
         held_out = make_batches(encode_pairs(test, *tokenizers))
         trainer = Trainer(model, batches, config, loss_fn, strategy)
@@ -185,9 +284,16 @@ def _train(
             processes.resume(out, trainer)
             echo(f"{out}: going on from step {len(trainer.losses)}")
     except ValueError as error:
-        advice = "; use the options it began with, or a new file" * exists
-        raise ValueError(f"{error}{advice}") from None
-    save = partial(processes.save, out, trainer, tokenizers)
+        if not exists:
+            raise
+        text = str(error)
+        if "unknown words" in text or "corpus digest" in text:
+            text = f"made with {began.corpus}, wanted {name} as it is"
+            text += f" ({one_line(error, 100)})"
+        where = "" if str(out) in text else f"{out}: "
+        raise ValueError(f"{where}{text}{_ADVICE}") from None
+    options = {"options": json.dumps(began._asdict())}
+    save = partial(processes.save, out, trainer, tokenizers, options)
     save()  # that it can be written shows now, and not after an hour
     try:
         average = _tokens_per_batch(batches)

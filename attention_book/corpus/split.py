@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (b00a1cda8f9f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (4c70616692ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter
@@ -36,7 +36,7 @@ def make_split(
     seen = set[str]()
     missing = Counter[int]()  # lengths that split.sentences still lacks
     sizes = (n_train, n_test, n_test)
-    while tuple(len(part) for part in split) != sizes:
+    while any(len(p) < n for p, n in zip(split, sizes, strict=True)):
         phrase = grammar(rng)
         if phrase.english in seen:
             continue

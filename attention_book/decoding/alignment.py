@@ -1,4 +1,4 @@
-# Made from docs/chapters/48-batch-decoding.md (d39091812dcd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (98f3b490d050). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +23,11 @@ def cross_weights(
     target begins without <bos>: row j holds the weights by which target[j]
     was generated.
     """
+    if not source or not target:
+        raise ValueError(
+            "source and target must have one token or more, "
+            f"got {len(source)} and {len(target)}"
+        )
     device = model.target_embedding.tokens.weight.device
     found: list[Tensor] = []
 

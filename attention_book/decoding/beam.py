@@ -1,10 +1,15 @@
-# Made from docs/chapters/48-batch-decoding.md (aae2ea175d03). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (0d5b88479d4b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.caches import KeyValue, KeyValueCache
-from attention_book.checks import check_lengths, check_size
+from attention_book.checks import (
+    check_number,
+    check_size,
+    check_source,
+    check_whole,
+)
 from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.transformer import Transformer
 
@@ -14,6 +19,8 @@ __all__ = ["beam_search", "check_beam", "normalize_score"]
 
 def check_beam(beam_size: int, length_penalty: float) -> None:
     """Raise ValueError unless a beam can have that size and penalty."""
+    check_whole("beam_size", beam_size)
+    check_number("length_penalty", length_penalty)
     if beam_size < 1 or not length_penalty >= 0:
         raise ValueError(
             "wanted beam_size >= 1 and length_penalty >= 0, "
@@ -49,7 +56,7 @@ def beam_search(
     """
     check_beam(beam_size, length_penalty)
     check_size("max_length", max_length)
-    check_lengths("lengths", lengths, source.shape[1])
+    check_source(source, lengths, model.config.source_vocab_size)
     return [
         _search(model, row[None, :n], max_length, beam_size, length_penalty)
         for row, n in zip(source, lengths.tolist(), strict=True)

@@ -1,10 +1,10 @@
-# Made from docs/chapters/48-batch-decoding.md (b447bd188203). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (50c8245a9e43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from attention_book.caches import KeyValueCache
-from attention_book.checks import check_lengths, check_size
+from attention_book.checks import check_size, check_source
 from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.decoding.strategies import NextToken, greedy
 from attention_book.transformer import Transformer
@@ -27,7 +27,7 @@ def generate(
     The model, in eval mode, lies on the device of source and lengths.
     """
     check_size("max_length", max_length)
-    check_lengths("lengths", lengths, source.shape[1])
+    check_source(source, lengths, model.config.source_vocab_size)
     memory, mask = model.encode(source, lengths)
     cross_kv = model.decoder.project_memory(memory)
     caches = [KeyValueCache(max_length) for _ in cross_kv]

@@ -1,6 +1,8 @@
-# Made from docs/chapters/48-batch-decoding.md (0bc5efe49c59). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (541e9dc29b36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from attention_book.checks import check_texts
 
 
 __all__ = ["Scores", "score"]
@@ -24,6 +26,8 @@ def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
         import sacrebleu
     except ImportError:
         raise ImportError("run first: pip install sacrebleu") from None
+    check_texts("outputs", outputs)
+    check_texts("references", references)
     if not outputs or len(outputs) != len(references):
         raise ValueError(
             "wanted one reference for each of one or more outputs, "

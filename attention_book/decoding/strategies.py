@@ -1,9 +1,11 @@
-# Made from docs/chapters/48-batch-decoding.md (5f004a0dba7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (8d6951851d1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from attention_book.checks import check_number, check_whole
 
 
 __all__ = ["NextToken", "greedy", "sampler"]
@@ -38,6 +40,9 @@ def sampler(
         for top-p.
     """
     k = 1 if top_k is None else top_k
+    check_whole("top_k", k)
+    check_number("temperature", temperature)
+    check_number("top_p", top_p)
     if not temperature > 0 or not 0 < top_p <= 1 or k < 1:
         raise ValueError(
             "wanted temperature > 0, 0 < top_p <= 1 and top_k >= 1, "

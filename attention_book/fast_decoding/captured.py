@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (7f3c82d9a39c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c7fb5944c1e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book.caches import StaticKeyValueCache
-from attention_book.checks import check_lengths, check_size
+from attention_book.checks import check_size, check_source
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
 from attention_book.fast_decoding.prepacked import remove_dropout
 from attention_book.runtime import (
@@ -203,6 +203,7 @@ class StaticDecoder:
         self.model = inference_copy(model, compute)
         remove_dropout(self.model)
         self.compute = compute
+        self.backend = backend
         self.decode_step = StaticDecodingState.decode_step
         if backend is not None:
             self.decode_step = torch.compile(
@@ -217,7 +218,8 @@ class StaticDecoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle without the captured steps, which can be neither."""
-        return StaticDecoder, (self.model, self.compute)
+        make = partial(StaticDecoder, backend=self.backend)
+        return make, (self.model, self.compute)
 
     @torch.inference_mode()
     def bucket(
@@ -262,9 +264,9 @@ class StaticDecoder:
         max_length: int,
     ) -> list[list[int]]:
         """Generate a translation of each source, up to <eos> or max_length."""
-        rows, source_length = source.shape
         check_size("max_length", max_length)
-        check_lengths("lengths", lengths, source_length)
+        check_source(source, lengths, self.model.config.source_vocab_size)
+        rows, source_length = source.shape
         with compute_context(self.compute):
             state, step = self.bucket(rows, source_length, max_length)
             state.prefill(source, lengths)

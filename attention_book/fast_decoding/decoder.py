@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (93106f76096f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c7692cd6bd46). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.checks import check_lengths, check_size
+from attention_book.checks import check_size, check_source, check_tensor
 from attention_book.decoder import DecoderLayer
 from attention_book.encoder import PostNorm, PreNorm
 from attention_book.fast_decoding.prepacked import (
@@ -184,13 +184,13 @@ class IncrementalDecoder:
     ) -> DecodingState:
         """Encode the sources; allocate memory for max_length tokens."""
         check_size("max_length", max_length)
-        check_lengths("lengths", lengths, source.shape[1])
+        check_source(source, lengths, self.model.config.source_vocab_size)
         is_full = bool((lengths == source.shape[1]).all())
         device = self.output.weight.device
         memory, mask = self.model.encode(source.to(device), lengths.to(device))
         layers = self.model.decoder.project_memory(memory)
         cross_kv = torch.stack([x for kv in layers for x in kv])
-        cross_kv = cross_kv.view(-1, 2, *cross_kv.shape[1:])
+        cross_kv = cross_kv.view(len(layers), 2, *cross_kv.shape[1:])
         encodings = memory.new_zeros(1, max_length, memory.shape[-1])
         positions = self.model.target_embedding.positions
         if positions is not None:
@@ -204,6 +204,12 @@ class IncrementalDecoder:
         """Append a token to each row; return the logits of the next."""
         n = state.length
         embedding = self.model.target_embedding
+        check_tensor("token_ids", token_ids)
+        if token_ids.shape != (len(state),):
+            raise ValueError(
+                f"token_ids must be one for each of {len(state)} rows, got "
+                f"shape {tuple(token_ids.shape)}"
+            )
         if n == state.position_encodings.shape[1]:
             raise ValueError(f"max_length is {n}: no more tokens fit")
         x = embedding.tokens(token_ids) * embedding.scale

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (34bc67b75539). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (601af24461df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from attention_book.checkpoints.models import load_model
+from attention_book.checks import check_text, check_texts
 from attention_book.corpus.batches import pad
 from attention_book.corpus.special_tokens import UNSURE
 from attention_book.corpus.tokenizers import Tokenizer
@@ -59,6 +60,16 @@ class Translator:
         target: Tokenizer,
         compute: ComputeConfig = ON_CPU,
     ) -> None:
+        if not isinstance(model, Transformer):
+            raise ValueError(
+                f"model must be a Transformer, got {type(model).__name__}"
+            )
+        for name, tokenizer in ("source", source), ("target", target):
+            if not isinstance(tokenizer, Tokenizer):
+                raise ValueError(
+                    f"{name} must be a tokenizer, "
+                    f"got {type(tokenizer).__name__}"
+                )
         self.model = model
         self.source = source
         self.target = target
@@ -98,6 +109,7 @@ class Translator:
         Raises:
             ValueError: A word is unknown, or there are too few or too many.
         """
+        check_text("text", text)
         token_ids = self.source.encode(text)
         if 0 < len(token_ids) <= self.max_source_length:
             return token_ids
@@ -120,6 +132,7 @@ class Translator:
         self, texts: Sequence[str], *, beam_size: int = 1
     ) -> list[str]:
         """Translate texts, greedily or with a beam of that size."""
+        check_texts("texts", texts)
         sources = [self.encode(text) for text in texts]
         generated = self.generate(sources, beam_size)
         return [self.target.decode(token_ids) for token_ids in generated]

@@ -1,14 +1,16 @@
-# Made from docs/chapters/37-images.md (7522b91debcb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (4f13e7c4dfe7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import re
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load
 from torch import Tensor
 
-from attention_book.checkpoints.files import Tensors
+from attention_book.tensor_files import (
+    Tensors,
+    one_line,
+    open_tensors,
+)
 from attention_book.vit.config import ViTConfig
 from attention_book.vit.model import ViT
 
@@ -51,38 +53,29 @@ _HUGGING_FACE = {
 _PROJECTIONS = {"q_proj": ("query",), "kv_proj": ("key", "value")}
 
 
-def _read_checkpoint(path: str | Path) -> tuple[Tensors, dict[str, str]]:
-    """Return what a file holds, and the table of its library's names.
+class _Checkpoint:
+    """A file of timm's or Hugging Face's, read under this book's names.
 
     Raises:
-        ValueError: It is no safetensors file, or no ViT.
+        ValueError: It is no ViT.
     """
-    if Path(path).is_dir():
-        raise ValueError(f"{path}: wanted a file, got a folder")
-    try:
-        found = load(Path(path).read_bytes())
-    except SafetensorError as error:
-        raise ValueError(
-            f"{path}: wanted a safetensors file, got: {error}"
-        ) from None
-    tensors = {name.removeprefix("vit."): x for name, x in found.items()}
-    firsts = [f"{names['embed']}.weight" for names in (_TIMM, _HUGGING_FACE)]
-    for names, first in zip((_TIMM, _HUGGING_FACE), firsts, strict=True):
-        if first in tensors:
-            return tensors, names
-    raise ValueError(
-        f"{path}: wanted a ViT of timm or Hugging Face, got neither "
-        f"{firsts[0]} nor {firsts[1]}"
-    )
 
-
-class _Checkpoint:
-    """A file of timm's or Hugging Face's, read under this book's names."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = path
+    def __init__(self, tensors: Tensors) -> None:
         self.used = set[str]()
-        self.tensors, self.names = _read_checkpoint(path)
+        self.tensors = {
+            name.removeprefix("vit."): x for name, x in tensors.items()
+        }
+        firsts = {
+            f"{names['embed']}.weight": names
+            for names in (_TIMM, _HUGGING_FACE)
+        }
+        found = [first for first in firsts if first in self.tensors]
+        if not found:
+            raise ValueError(
+                "wanted a ViT of timm or Hugging Face, got neither "
+                f"{' nor '.join(firsts)}"
+            )
+        self.names = firsts[found[0]]
         parts = "|".join(re.escape(name) for name in self.names)
         self.pattern = re.compile(rf"\b({parts})\b")
 
@@ -96,7 +89,7 @@ class _Checkpoint:
         """Return a tensor as it is; ValueError if there is none."""
         name = self.translate(parameter_name)
         if name not in self.tensors:
-            raise ValueError(f"{self.path}: wanted {name}, got none")
+            raise ValueError(f"wanted {name}, got none")
         self.used.add(name)
         return self.tensors[name]
 
@@ -105,8 +98,8 @@ class _Checkpoint:
         shape = self.take(parameter_name).shape
         if len(shape) != n_axes:
             raise ValueError(
-                f"{self.path}: wanted {self.translate(parameter_name)} with "
-                f"{n_axes} axes, got {tuple(shape)}"
+                f"wanted {self.translate(parameter_name)} with {n_axes} "
+                f"axes, got {tuple(shape)}"
             )
         return shape
 
@@ -114,7 +107,7 @@ class _Checkpoint:
         """Return how many layers there are."""
         stem = rf"{re.escape(self.translate('encoder.layers'))}\.(\d+)\."
         found = (re.match(stem, name) for name in self.tensors)
-        return 1 + max((int(x[1]) for x in found if x), default=0)
+        return len({x[1] for x in found if x})
 
 
 def _split_qkv(file: _Checkpoint, parameter_name: str) -> Tensor:
@@ -142,53 +135,73 @@ def _convert(file: _Checkpoint, parameter_name: str) -> Tensor:
     return tensor
 
 
-def _from_tensors(file: _Checkpoint, config: ViTConfig) -> ViT:
-    """Make a ViT of a file's tensors; ValueError if a shape does not fit."""
-    with torch.device("meta"):  # nothing is drawn at random
-        model = ViT(config)
+_TENSORS_A_LAYER = 12  # of which one layer may lack some, which are named
+
+
+def _config_of(file: _Checkpoint, n_heads: int | None) -> ViTConfig:
+    """Return the configuration that the shapes of a file show."""
+    d_model, n_channels, patch_size, _ = file.shape("embed.weight", 4)
+    _, n_positions, _ = file.shape("positions.table", 3)
+    has_class = file.translate("class_token") in file.tensors
+    has_head = file.translate("head.weight") in file.tensors
+    n_layers = file.n_layers()
+    if (n_layers - 1) * _TENSORS_A_LAYER > len(file.tensors):
+        raise ValueError(
+            f"wanted {_TENSORS_A_LAYER} tensors a layer, got "
+            f"{len(file.tensors)} for {n_layers} layers"
+        )
+    up_proj = "encoder.layers.0.feed_forward.up_proj.weight"
+    return ViTConfig(
+        image_size=patch_size * math.isqrt(max(0, n_positions - has_class)),
+        patch_size=patch_size,
+        n_channels=n_channels,
+        n_classes=file.shape("head.weight", 2)[0] if has_head else 0,
+        d_model=d_model,
+        n_heads=d_model // 64 if n_heads is None else n_heads,
+        d_ff=file.shape(up_proj, 2)[0],
+        n_layers=n_layers,
+        pooling="class" if has_class else "mean",
+        epsilon=1e-6 if file.names is _TIMM else 1e-12,
+    )
+
+
+def _convert_all(file: _Checkpoint, model: ViT) -> Tensors:
+    """Return all parameters; ValueError if a name or a shape does not fit."""
     tensors = {}
     for parameter_name, parameter in model.named_parameters():
         found = _convert(file, parameter_name)
         if found.shape != parameter.shape:
             raise ValueError(
-                f"{file.path}: wanted {file.translate(parameter_name)} of "
+                f"wanted {file.translate(parameter_name)} of "
                 f"shape {tuple(parameter.shape)}, got {tuple(found.shape)}"
             )
         tensors[parameter_name] = found.float()
-    model.load_state_dict(tensors, assign=True)
-    return model.eval()
+    for name in sorted(set(file.tensors) - file.used):
+        if not name.startswith("pooler."):  # for the task of BERT, unused
+            raise ValueError(f"wanted a plain ViT, got {one_line(name, 100)}")
+    return tensors
 
 
 def load_vit(path: str | Path, *, n_heads: int | None = None) -> ViT:
     """Read a ViT that timm or Hugging Face has written, as safetensors.
+
+    Names and shapes are compared before any number is read.
 
     Args:
         path: The file.
         n_heads: The shapes do not tell it; by default d_model / 64.
 
     Raises:
+        OSError: There is no such file, or it can't be read.
         ValueError: The first name that is missing, does not fit, or belongs
-            to something that this ViT does not have.
+            to something that this ViT does not have; numbers that are none.
     """
-    file = _Checkpoint(path)
-    d_model, n_channels, patch_size, _ = file.shape("embed.weight", 4)
-    _, n_positions, _ = file.shape("positions.table", 3)
-    has_class = file.translate("class_token") in file.tensors
-    has_head = file.translate("head.weight") in file.tensors
-    config = ViTConfig(
-        image_size=patch_size * math.isqrt(n_positions - has_class),
-        patch_size=patch_size,
-        n_channels=n_channels,
-        n_classes=len(file.take("head.weight")) if has_head else 0,
-        d_model=d_model,
-        n_heads=d_model // 64 if n_heads is None else n_heads,
-        d_ff=len(file.take("encoder.layers.0.feed_forward.up_proj.weight")),
-        n_layers=file.n_layers(),
-        pooling="class" if has_class else "mean",
-        epsilon=1e-6 if file.names is _TIMM else 1e-12,
-    )
-    model = _from_tensors(file, config)
-    for name in sorted(set(file.tensors) - file.used):
-        if not name.startswith("pooler."):  # for the task of BERT, unused
-            raise ValueError(f"{path}: wanted a plain ViT, got {name}")
-    return model
+    with open_tensors(path) as file:
+        promised = _Checkpoint(file.tensors)
+        config = _config_of(promised, n_heads)
+        with torch.device("meta"):  # nothing is drawn at random
+            model = ViT(config)
+        _convert_all(promised, model)
+        tensors = _convert_all(_Checkpoint(file.read()), model)
+    model.load_state_dict(tensors, assign=True)
+    return model.eval()

@@ -1,10 +1,11 @@
-# Made from docs/chapters/39-processes.md (4da0ee82a3a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (ac5b7466b5b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.processes.errors import USER_ERRORS, is_peer_failure
 from attention_book.processes.failures import (
     ErrorReporter,
     process_group,
     sigterm_handler,
 )
+from attention_book.processes.locks import lock_for_all
 from attention_book.processes.rendezvous import (
     DIST_BACKENDS,
     RANK_VARS,
@@ -50,6 +51,7 @@ __all__ = [
     "load_full",
     "load_shards",
     "local_shard",
+    "lock_for_all",
     "named_tensors",
     "newest_shards",
     "process_group",

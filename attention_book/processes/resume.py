@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (b03be3bd9387). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (b9a8552fe2bf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import shutil
@@ -23,6 +23,7 @@ from attention_book.processes.shards import (
     steps_saved,
 )
 from attention_book.scale_out import FullyShardedDataParallel
+from attention_book.tensor_files import Metadata
 from attention_book.training.loop import Trainer
 from attention_book.training.parallel import ParallelStrategy
 
@@ -52,9 +53,14 @@ def resume(out: Path, trainer: Trainer) -> None:
 
 
 def save(
-    out: Path, trainer: Trainer, tokenizers: Sequence[Tokenizer] = ()
+    out: Path,
+    trainer: Trainer,
+    tokenizers: Sequence[Tokenizer] = (),
+    options: Metadata | None = None,
 ) -> None:
     """Write a checkpoint; all processes call it, and all wait for it.
+
+    Arguments are those of save_checkpoint.
 
     Raises:
         OSError: It can't be written; an old one is left as it was.
@@ -67,9 +73,9 @@ def save(
             save_shards(out, trainer)
     else:
         if is_sharded:
-            save_full(out, trainer, tokenizers)
+            save_full(out, trainer, tokenizers, options)
         elif is_first:
-            save_checkpoint(out, trainer, tokenizers)
+            save_checkpoint(out, trainer, tokenizers, options)
         if is_first:
             shutil.rmtree(_shards_folder(out), ignore_errors=True)
     broadcast_bool(trainer, True)  # waits until the first process has written

@@ -1,4 +1,4 @@
-# Made from docs/chapters/39-processes.md (b340efb0091e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/39-processes.md (7b36cfdbdb42). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import hashlib
 import json
@@ -10,22 +10,33 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from attention_book.checkpoints.files import (
-    Tensors,
-    read_tensors,
+    read_signed,
+    target_of,
     write_tensors,
 )
 from attention_book.checkpoints.progress import (
     check_fingerprint,
+    check_state,
+    expected_progress,
     fingerprint,
     load_checkpoint,
     save_checkpoint,
 )
 from attention_book.corpus.tokenizers import Tokenizer
 from attention_book.processes.errors import is_peer_failure
+from attention_book.tensor_files import (
+    FAULTS,
+    Metadata,
+    Tensors,
+    check_regular,
+    check_tensors,
+    one_line,
+    open_tensors,
+    parse_json,
+)
 from attention_book.training.loop import Trainer
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 
@@ -59,7 +70,7 @@ def named_tensors(trainer: Trainer) -> Tensors:
 
 def _shards_folder(out: Path) -> Path:
     """Return the folder beside OUT where the shards are kept."""
-    return Path(f"{out}.shards")
+    return Path(f"{target_of(out)}.shards")
 
 
 def newest_shards(out: Path) -> tuple[int, Path] | None:
@@ -76,11 +87,10 @@ def steps_saved(out: Path) -> int:
     """Return from which step the same command would resume."""
     steps, _ = newest_shards(out) or (0, None)
     try:
-        with safe_open(out, "pt") as file:
-            (full_steps,) = file.get_slice("losses").get_shape()
-    except (OSError, SafetensorError):
+        with open_tensors(out) as file:
+            return max(steps, file.tensors["losses"].numel())
+    except (OSError, ValueError):
         return steps
-    return max(steps, int(full_steps))
 
 
 _PROGRESS = "progress"  # a safetensors file as well
@@ -121,13 +131,14 @@ def save_shards(out: Path, trainer: Trainer) -> None:
                 if old != folder:
                     shutil.rmtree(old)
     except CheckpointException as error:
-        raise _cause(error, folder) from None
+        raise _cause(error, f"{folder}: could not be written") from None
     except OSError as error:
         raise OSError(f"{folder}: could not be written: {error}") from None
 
 
 def _file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
+    check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -140,38 +151,79 @@ def _file_digests(folder: Path, strategy: ParallelStrategy) -> dict[str, str]:
     return {name: d for digests in found for name, d in digests.items()}
 
 
-def _cause(error: Any, folder: Path) -> BaseException:
+def _cause(error: Any, what: str) -> BaseException:
     """Return what went wrong in one of the processes."""
     causes: list[BaseException] = [e for e, _ in error.failures.values()]
     cause = min(causes, key=is_peer_failure)
     if isinstance(cause, OSError):
-        return OSError(f"{folder}: could not be written: {cause}")
+        return OSError(f"{what}: {cause}")
+    if isinstance(cause, FAULTS) and not is_peer_failure(cause):
+        return ValueError(f"{what}: {one_line(cause)}")
     return cause
+
+
+def _read_progress(
+    folder: Path, trainer: Trainer
+) -> tuple[Tensors, dict[str, str]]:
+    """Return losses and scale, and the digests of the shards.
+
+    Raises:
+        ValueError: They are not of this trainer's run.
+    """
+    with open_tensors(folder / _PROGRESS) as file:
+        check_fingerprint(trainer, file.metadata)
+        wanted = expected_progress(trainer, file.tensors)
+        check_tensors(file.tensors, wanted)
+        digests = parse_json(file.metadata["digests"])
+        found = {p.name for p in folder.iterdir()} - {_PROGRESS}
+        for name in sorted(found ^ set(digests)):
+            got = "another" if name in found else "none"
+            raise ValueError(
+                f"wanted shard {one_line(name, 100)!r}, got {got}"
+            )
+        tensors = read_signed(file)
+        check_state(tensors, len(tensors["losses"]))
+    return tensors, digests
+
+
+def _check_shard(path: Path, digest: str, known: Tensors, steps: int) -> None:
+    """Raise ValueError if a shard is altered, or no shard of known tensors."""
+    if _file_digest(path) != digest:
+        raise ValueError(f"{path}: altered")
+    with open_tensors(path) as file:
+        for name in file.tensors:
+            if name not in known:
+                raise ValueError(f"wanted no tensor {one_line(name, 100)!r}")
+        check_state(file.read(), steps)
 
 
 def load_shards(folder: Path, trainer: Trainer) -> None:
     """Restore a trainer, in however many processes, from saved shards.
 
     Raises:
+        OSError: One of them is not there, or can't be read.
         ValueError: They are altered, or of another model, config or corpus;
             the trainer is then as it was.
     """
+    from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import (
         HuggingFaceStorageReader,
     )
     from torch.distributed.checkpoint.state_dict_loader import load
 
     strategy = trainer.strategy
-    progress, metadata = read_tensors(folder / _PROGRESS)
-    check_fingerprint(folder, trainer, metadata)
-    digests = sorted(json.loads(metadata["digests"]).items())
-    for name, digest in digests[strategy.rank :: strategy.size]:
-        if _file_digest(folder / name) != digest:
-            raise ValueError(f"{folder / name}: altered")
+    progress, digests = _read_progress(folder, trainer)
+    tensors = named_tensors(trainer)
+    steps = len(progress["losses"])
+    for name in sorted(digests)[strategy.rank :: strategy.size]:
+        _check_shard(folder / name, digests[name], tensors, steps)
     reader = HuggingFaceStorageReader(str(folder))
     is_alone = strategy is SINGLE_PROCESS
-    with warnings.catch_warnings(action="ignore"):  # that it is alone
-        load(named_tensors(trainer), storage_reader=reader, no_dist=is_alone)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # that it is alone
+            load(tensors, storage_reader=reader, no_dist=is_alone)
+    except CheckpointException as error:
+        raise _cause(error, f"{folder}: could not be read") from None
     trainer.load_state_dict(progress)
 
 
@@ -185,7 +237,10 @@ def _full_copy(trainer: Trainer) -> Trainer:
 
 
 def save_full(
-    out: Path, trainer: Trainer, tokenizers: Sequence[Tokenizer] = ()
+    out: Path,
+    trainer: Trainer,
+    tokenizers: Sequence[Tokenizer] = (),
+    options: Metadata | None = None,
 ) -> None:
     """Gather all shards; the first process writes them as one checkpoint."""
     strategy = trainer.strategy
@@ -196,7 +251,7 @@ def save_full(
         if full:
             targets[name].copy_(tensor)
     if full:
-        save_checkpoint(out, full, tokenizers)
+        save_checkpoint(out, full, tokenizers, options)
 
 
 def local_shard(tensor: Tensor, like: Tensor) -> Tensor:

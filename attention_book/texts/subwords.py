@@ -1,13 +1,17 @@
-# Made from docs/chapters/33-texts.md (9589932bd320). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (f3987c1d2f4e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any
 
+from attention_book.checks import check_text, check_texts, check_whole
 from attention_book.corpus.special_tokens import EOS, SPECIAL_TOKENS
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
 
 
 __all__ = ["BPETokenizer", "tokenizer_from_json", "tokenizer_to_json"]
+
+
+_MAX_VOCAB_SIZE = 10_000_000  # the library allocates them at once
 
 
 def _import_tokenizers() -> Any:
@@ -17,6 +21,16 @@ def _import_tokenizers() -> Any:
     except ImportError:
         raise ImportError("run first: pip install tokenizers") from None
     return tokenizers
+
+
+def _on_bytes(model: Any) -> Any:
+    """Make the library's tokenizer that applies a model to bytes."""
+    tokenizers = _import_tokenizers()
+    tokenizer = tokenizers.Tokenizer(model)
+    as_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = as_bytes
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    return tokenizer
 
 
 class BPETokenizer:
@@ -45,22 +59,22 @@ class BPETokenizer:
                 included; a small corpus gives fewer.
 
         Raises:
-            ValueError: vocab_size is below 259.
+            ValueError: vocab_size is below 259, or millions.
             ImportError: The library tokenizers is not installed.
         """
-        if vocab_size < 259:
+        check_texts("sentences", sentences)
+        check_whole("vocab_size", vocab_size)
+        if not 259 <= vocab_size <= _MAX_VOCAB_SIZE:
             raise ValueError(
-                f"vocab_size must be 259 or more, got {vocab_size}"
+                f"vocab_size must be from 259 to {_MAX_VOCAB_SIZE}, "
+                f"got {vocab_size}"
             )
         tokenizers = _import_tokenizers()
-        as_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-        tokenizer.pre_tokenizer = as_bytes
-        tokenizer.decoder = tokenizers.decoders.ByteLevel()
+        tokenizer = _on_bytes(tokenizers.models.BPE())
         trainer = tokenizers.trainers.BpeTrainer(
             vocab_size=vocab_size,
             special_tokens=list(SPECIAL_TOKENS),
-            initial_alphabet=as_bytes.alphabet(),
+            initial_alphabet=tokenizer.pre_tokenizer.alphabet(),
             show_progress=False,
         )
         tokenizer.train_from_iterator(sentences, trainer)
@@ -72,6 +86,7 @@ class BPETokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; no text is unknown."""
+        check_text("text", text)
         return list(self.tokenizer.encode(text).ids)
 
     def decode(self, token_ids: Iterable[int]) -> str:
@@ -97,10 +112,44 @@ def tokenizer_to_json(tokenizer: Tokenizer) -> str:
     )
 
 
+def _read_subwords(text: str) -> BPETokenizer:
+    """Make a tokenizer of a saved one's merges; nothing else is taken over.
+
+    Raises:
+        ValueError: A merge or a token id is none.
+    """
+    saved = json.loads(text)["model"]
+    vocab = saved["vocab"]
+    merges = [
+        tuple(x.split(" ") if type(x) is str else x) for x in saved["merges"]
+    ]
+    special = [vocab.get(token) for token in SPECIAL_TOKENS]
+    if special != [*range(len(special))] or sorted(vocab.values()) != [
+        *range(len(vocab))
+    ]:
+        raise ValueError(
+            "subwords must be numbered 0, 1, …, special ones first"
+        )
+    if not all(
+        len(pair) == 2 and {*pair, "".join(pair)} <= vocab.keys()
+        for pair in merges
+    ):
+        raise ValueError(
+            "merges must be pairs of subwords that make a subword"
+        )
+    tokenizers = _import_tokenizers()
+    tokenizer = _on_bytes(tokenizers.models.BPE(vocab, merges))
+    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    return BPETokenizer(tokenizer)
+
+
 def tokenizer_from_json(text: str) -> Tokenizer:
-    """Return the tokenizer that tokenizer_to_json has saved."""
+    """Return the tokenizer that tokenizer_to_json has saved.
+
+    Raises:
+        ValueError: The text is of no tokenizer.
+    """
     saved = json.loads(text)
     if "words" in saved:
         return WordTokenizer(saved["words"])
-    tokenizers = _import_tokenizers()
-    return BPETokenizer(tokenizers.Tokenizer.from_str(saved["subwords"]))
+    return _read_subwords(saved["subwords"])

@@ -1,8 +1,9 @@
-# Made from docs/chapters/43-training-loop.md (5d9c77e71f19). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/43-training-loop.md (b7830e20355e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from attention_book.checks import check_number, check_rate
 from attention_book.runtime import Precision
 
 
@@ -59,6 +60,10 @@ class TrainingConfig:
                 )
         if type(self.seed) is not int:
             raise ValueError(f"seed must be a whole number, got {self.seed!r}")
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise ValueError(f"betas must be two numbers, got {self.betas!r}")
+        check_number("learning_rate", self.learning_rate)
+        check_number("max_grad_norm", self.max_grad_norm)
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(
                 f"learning_rate must be positive, got {self.learning_rate!r}"
@@ -74,8 +79,7 @@ class TrainingConfig:
             "betas[1]": self.betas[1],
         }
         for name, fraction in fractions.items():
-            if not 0 <= fraction < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {fraction!r}")
+            check_rate(name, fraction)
         kinds = {"schedule": Schedule, "precision": Precision}
         for name, kind in kinds.items():
             if (got := getattr(self, name)) not in get_args(kind):

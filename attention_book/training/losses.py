@@ -1,7 +1,9 @@
-# Made from docs/chapters/12-training.md (a05dd697e62e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/12-training.md (06978c9d8d6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from attention_book.checks import check_loss_inputs
 
 
 __all__ = ["cross_entropy"]
@@ -23,7 +25,6 @@ def cross_entropy(
 
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
-    logits = F.linear(x, weight)
-    return F.cross_entropy(
-        logits.float(), targets, label_smoothing=label_smoothing
-    )
+    check_loss_inputs(x, weight, targets, label_smoothing)
+    logits = F.linear(x, weight).float()
+    return F.cross_entropy(logits, targets, label_smoothing=label_smoothing)

@@ -1,10 +1,11 @@
-# Made from docs/chapters/45-training-images.md (f09fc4690df5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (b25504b05ef9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_book.checks import check_tensor
 from attention_book.multi_head import attention_weights
 from attention_book.vit.model import ViT
 from attention_book.vit.patches import Images
@@ -39,6 +40,14 @@ def rollout(
 
     Source: Abnar and Zuidema (2020), §3, eq. 1.
     """
+    check_tensor("weights", weights)
+    floating = weights.is_floating_point()
+    square = weights.shape[-1:] == weights.shape[-2:-1]
+    if weights.ndim != 5 or not (len(weights) and floating and square):
+        raise ValueError(
+            "weights must be (layers >= 1, batch, heads, tokens, tokens), "
+            f"got shape {tuple(weights.shape)}"
+        )
     mean = weights.mean(dim=2)
     identity = torch.eye(mean.shape[-1], dtype=mean.dtype, device=mean.device)
     flow = identity.expand_as(mean[0])

@@ -1,4 +1,4 @@
-# Made from docs/chapters/45-training-images.md (e707c5966776). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (0a152b6e1644). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from dataclasses import replace
 from typing import Any
@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attention_book.checks import check_layer_input, check_tensor
 from attention_book.encoder import Encoder, EncoderLayer, FeedForward, PreNorm
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.positions import LearnedPositions
@@ -66,6 +67,7 @@ class ViT(nn.Module):
         Raises:
             ValueError: The images are not of the configured shape.
         """
+        check_tensor("images", images)
         c = self.config
         wanted = (c.n_channels, c.image_size, c.image_size)
         if images.shape[1:] != wanted or not images.is_floating_point():
@@ -74,7 +76,9 @@ class ViT(nn.Module):
                 f"{wanted[1]}, {wanted[2]}), got {images.dtype} of shape "
                 f"{tuple(images.shape)}"
             )
-        x = self.embed(patchify(images, c.patch_size))
+        patches = patchify(images, c.patch_size)
+        check_layer_input("images", patches, self.embed.weight)
+        x = self.embed(patches)
         if self.class_token is not None:
             first = self.class_token.expand(x.shape[0], 1, -1)
             x = torch.cat([first, x], dim=1)

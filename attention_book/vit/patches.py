@@ -1,6 +1,8 @@
-# Made from docs/chapters/15-vit.md (3a2c5395770a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/15-vit.md (17f824c6bc44). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from jaxtyping import Float
 from torch import Tensor
+
+from attention_book.checks import check_tensor, check_whole
 
 
 __all__ = ["Images", "patchify"]
@@ -22,6 +24,13 @@ def patchify(
 
     Source: Dosovitskiy et al. (2021), §3.1.
     """
+    check_tensor("images", images)
+    check_whole("size", size)
+    if images.ndim != 4:
+        raise ValueError(
+            "images must be (batch, channels, height, width), got shape "
+            f"{tuple(images.shape)}"
+        )
     batch, channels, height, width = images.shape
     if size < 1 or height % size or width % size:
         raise ValueError(

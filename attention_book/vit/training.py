@@ -1,4 +1,4 @@
-# Made from docs/chapters/45-training-images.md (5e556139b7d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/45-training-images.md (9585712db55e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import math
 import random
@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attention_book.checks import check_number, check_size, check_tensor
 from attention_book.training.config import TrainingConfig
 from attention_book.training.loading import to_device
 from attention_book.training.loop import Trainer
@@ -32,7 +33,19 @@ def random_affine(
 
     amount is the standard deviation of the six numbers of the map; a shift
     of 1 is half the image.
+
+    Raises:
+        ValueError: No images, or an amount that is no number.
     """
+    check_tensor("images", images)
+    fits = images.ndim == 4 and images.is_floating_point()
+    if not fits or not images.numel():
+        raise ValueError(
+            "images must be a floating-point tensor (batch, channels, height, "
+            f"width), not empty, got {images.dtype} of shape "
+            f"{tuple(images.shape)}"
+        )
+    check_number("amount", amount)
     noise = torch.randn(len(images), 2, 3, generator=generator)
     maps = (torch.eye(2, 3) + amount * noise).to(images.dtype)
     (maps,) = to_device([maps], images.device)
@@ -72,8 +85,7 @@ class ImageBatches:
     ) -> None:
         if not len(data.images):
             raise ValueError("data must not be empty")
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be positive, got {batch_size}")
+        check_size("batch_size", batch_size)
         self.data = data
         self.batch_size = batch_size
         self.augmentation = augmentation

@@ -117,7 +117,7 @@ def test_a_compiled_step_generates_what_the_plain_one_does(
     backend = compile_backend(device, on_cpu=kind is KINDS[1])
     static = StaticDecoder(model, compute, backend=backend)
     sources = [source for source, _ in make_reversals(9)]
-    shapes = ((4, 40), (9, 21), (2, 9), (5, 60))
+    shapes = ((4, 40), (9, 21), (2, 9))
     if device.type == "cpu" and backend == "inductor":
         shapes = shapes[:1]  # the second size compiles again, for all others
     for number, (rows, max_length) in enumerate(shapes):

@@ -1,0 +1,539 @@
+"""Whatever the public API is given: it works, or one line says what is wrong."""
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import attention_book
+from attention_book.caches import (
+    KeyValue,
+    KeyValueCache,
+    StaticKeyValueCache,
+)
+from attention_book.convolution import ConvolutionAsAttention
+from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer, make_split
+from attention_book.decoder import teacher_forcing_pair
+from attention_book.decoding import beam_search, generate, sampler
+from attention_book.encoder import FeedForward, PostNorm, PreNorm, SwiGLU
+from attention_book.fast_decoding import (
+    IncrementalDecoder,
+    StaticDecoder,
+    Translator,
+    fast_beam_search,
+    fast_generate,
+)
+from attention_book.losses import chunked_cross_entropy
+from attention_book.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+    join_heads,
+    split_heads,
+)
+from attention_book.non_autoregressive import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+    lowest_k,
+    mask_predict,
+    random_mask,
+)
+from attention_book.padding import PackedMask, PaddingLayout
+from attention_book.pooling import GaussianPooling, gaussian_pooling
+from attention_book.positions import (
+    ALiBi,
+    ALiBiAttention,
+    LearnedPositions,
+    RotaryAttention,
+    RotaryEmbedding,
+    SinusoidalPositions,
+    position_angles,
+)
+from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq, greedy_decode
+from attention_book.runtime import ON_CPU
+from attention_book.scoring import (
+    AdditiveAttention,
+    causal_mask,
+    dot_product_attention,
+    fused_attention,
+    masked_softmax,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+from attention_book.texts import BPETokenizer
+from attention_book.training import TrainingConfig
+from attention_book.training.losses import cross_entropy
+from attention_book.transformer import Embedding, TransformerConfig
+from attention_book.vit.attention_maps import attention_maps, rollout
+from attention_book.vit.config import ViTConfig
+from attention_book.vit.patches import patchify
+from attention_book.vit.training import random_affine
+from tests.factories import make_config, make_transformer, make_vit
+
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+Call = Callable[..., object]
+PACKAGE = Path(attention_book.__file__).parent
+TOKENIZER = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
+
+
+def floats(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def hostile(valid: Any) -> list[Any]:
+    """What may stand where the valid argument should, by mistake."""
+    if isinstance(valid, Tensor):
+        others = [None, "x", 3, valid.tolist(), valid.detach().numpy()]
+        shapes = [valid[None], valid[:0], valid[1:], valid[0], valid[..., :0]]
+        if valid.ndim > 1:
+            shapes += [valid[..., :-1], valid[..., :0, :]]
+        dtypes = [torch.float64, torch.float16, torch.int64, torch.bool]
+        cast = [valid.to(d) for d in dtypes if d != valid.dtype]
+        if valid.dtype == torch.int64:
+            return [*others, *shapes, *cast, valid + 1000, valid - 1000]
+        return [*others, *shapes, *cast, valid.to(torch.complex64)]
+    if isinstance(valid, bool):
+        return [None]
+    if isinstance(valid, int | float):
+        nan = float("nan")
+        return [0, -1, 2.5, True, None, "3", nan, [valid], np.float32(0.5)]
+    if isinstance(valid, str):
+        return [None, 3, b"x", ["x"]]
+    return [None, 3, "abc", b"abc", [None], [3]]
+
+
+def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
+    """A valid call of each: what is called, with which arguments."""
+    torch.manual_seed(0)
+    lengths = torch.tensor([5, 3])
+    source = torch.randint(3, 11, (2, 5))
+    target = torch.randint(3, 11, (2, 4))
+    sources = {"source": source, "lengths": lengths}
+    x = floats(2, 5, 24)
+    kv = {"key": floats(2, 3, 7, 8), "value": floats(2, 3, 7, 8)}
+    qkv = {"query": floats(2, 3, 5, 8), **kv}
+    mask = {"mask": floats(2, 3, 5, 7) > 0}
+    padding = padding_mask(lengths, 5)
+    heads = {"d_model": 24, "n_heads": 6, "n_kv_heads": 2, "dropout": 0.1}
+    sizes = {"source_vocab_size": 13, "target_vocab_size": 11, "d_model": 24}
+    loss = {
+        "x": floats(4, 8),
+        "weight": floats(11, 8),
+        "targets": torch.tensor([1, 2, 3, 4]),
+        "label_smoothing": 0.1,
+    }
+    model = make_transformer()
+    learned = make_transformer(positions="learned", max_length=9)
+    masked = MaskedTransformer(MaskedTransformerConfig(**vars(make_config())))
+    decoder = IncrementalDecoder(model)
+    memory, see = model.encode(source, lengths)
+    memory = memory.detach()
+    layout = PaddingLayout(lengths, 5)
+    vit = make_vit()
+    images = {"images": floats(2, 3, 15, 15)}
+    limit = {"max_length": 3}
+    beam = {**limit, "beam_size": 2, "length_penalty": 0.6}
+    plain = MultiHeadAttention(24, 6)
+    seq2seq = AttentiveSeq2Seq(**sizes)
+    convolution = nn.Conv1d(4, 6, 3)
+    translator = Translator(make_transformer(), TOKENIZER, TOKENIZER)
+    found: dict[str, tuple[Call, dict[str, Any]]] = {
+        "causal_mask": (causal_mask, {"n_queries": 3, "n_keys": 5}),
+        "padding_mask": (padding_mask, {"lengths": lengths, "n_keys": 5}),
+        "masked_softmax": (masked_softmax, {"scores": kv["key"][..., :7]}),
+        "dot": (dot_product_attention, qkv | mask),
+        "scaled dot": (scaled_dot_product_attention, qkv | mask),
+        "fused": (fused_attention, qkv | mask | {"dropout": 0.1}),
+        "scale": (fused_attention, qkv | {"is_causal": True, "scale": 0.5}),
+        "AdditiveAttention": (
+            AdditiveAttention,
+            {"d_query": 3, "d_key": 5, "d_attn": 7},
+        ),
+        "additive": (
+            AdditiveAttention(d_query=8, d_key=8, d_attn=7),
+            qkv | mask,
+        ),
+        "GaussianPooling": (GaussianPooling, {"bandwidth": 0.5}),
+        "pooling": (gaussian_pooling, qkv | {"bandwidth": 0.5}),
+        "MultiHeadAttention": (MultiHeadAttention, heads),
+        "RotaryAttention": (RotaryAttention, heads | {"base": 100.0}),
+        "ALiBiAttention": (ALiBiAttention, heads),
+        "keys and values": (
+            lambda key: plain(x, KeyValue(key, key)),
+            {"key": floats(2, 6, 7, 4)},
+        ),
+        "packed": (
+            lambda x: plain(x, mask=PackedMask(layout, layout)),
+            {"x": floats(8, 24)},
+        ),
+        "packed mask": (
+            lambda y: plain(floats(8, 24), mask=PackedMask(y, layout)),
+            {"y": layout},
+        ),
+        "cache": (lambda cache: plain(x, cache=cache), {"cache": "x"}),
+        "KeyValueCache": (KeyValueCache, {"capacity": 9}),
+        "append": (lambda **kw: KeyValueCache(9).append(**kw), kv),
+        "static": (
+            lambda capacity: StaticKeyValueCache(
+                capacity, torch.tensor(0)
+            ).append(**kv),
+            {"capacity": 9},
+        ),
+        "PaddingLayout": (
+            PaddingLayout,
+            {"lengths": lengths, "max_length": 5},
+        ),
+        "unpad": (layout.unpad, {"padded": x}),
+        "pad": (layout.pad, {"packed": floats(8, 24)}),
+        "split_heads": (split_heads, {"x": x, "n_heads": 6}),
+        "join_heads": (join_heads, {"x": qkv["query"]}),
+        "SinusoidalPositions": (SinusoidalPositions, {"d_model": 24}),
+        "sinusoidal": (SinusoidalPositions(24), {"x": x, "offset": 3}),
+        "LearnedPositions": (
+            LearnedPositions,
+            {"n_positions": 9, "d_model": 24},
+        ),
+        "learned": (LearnedPositions(9, 24), {"x": x, "offset": 3}),
+        "RotaryEmbedding": (RotaryEmbedding, {"d_k": 24, "base": 100.0}),
+        "rotary": (RotaryEmbedding(24), {"x": x, "offset": 3}),
+        "position_angles": (
+            position_angles,
+            {"x": x, "offset": 3, "base": 100.0},
+        ),
+        "ALiBi": (ALiBi, {"n_heads": 4}),
+        "alibi": (ALiBi(4), {"n_queries": 3, "n_keys": 5}),
+        "teacher_forcing_pair": (teacher_forcing_pair, {"target": target}),
+        "encoder": (model.encoder, {"x": x, "mask": padding}),
+        "decoder": (model.decoder, {"x": x, "memory": x, "mask": padding}),
+        "decoder layer": (
+            lambda **kw: next(iter(model.decoder.layers))(**kw),
+            {"x": x, "memory": x, "memory_mask": padding},
+        ),
+        "project_memory": (model.decoder.project_memory, {"memory": x}),
+        "config": (
+            TransformerConfig,
+            sizes | {"n_heads": 6, "dropout": 0.1, "norm": "pre"},
+        ),
+        "Embedding": (
+            lambda vocab_size: Embedding(vocab_size, make_config()),
+            {"vocab_size": 11},
+        ),
+        "embedding": (
+            model.target_embedding,
+            {"token_ids": target, "offset": 2},
+        ),
+        "encode": (model.encode, sources),
+        "decode": (
+            model.decode,
+            {"target": target, "memory": memory, "mask": see},
+        ),
+        "model": (model, sources | {"target": target}),
+        "learned model": (learned, sources | {"target": target}),
+        "generate": (lambda **kw: generate(model, **kw), sources | limit),
+        "beam_search": (lambda **kw: beam_search(model, **kw), sources | beam),
+        "fast_generate": (
+            lambda **kw: fast_generate(decoder, **kw),
+            sources | limit,
+        ),
+        "fast_beam_search": (
+            lambda **kw: fast_beam_search(decoder, **kw),
+            sources | beam,
+        ),
+        "static decoder": (
+            StaticDecoder(model, ON_CPU).generate,
+            sources | limit,
+        ),
+        "sampler": (
+            lambda **kw: sampler(torch.Generator(), **kw)(floats(2, 11)),
+            {"temperature": 0.5, "top_k": 3, "top_p": 0.9},
+        ),
+        "random_mask": (random_mask, {"lengths": lengths, "max_length": 5}),
+        "lowest_k": (
+            lambda k: lowest_k(floats(2, 5), k),
+            {"k": torch.tensor([2, 3])},
+        ),
+        "mask_predict": (
+            lambda **kw: mask_predict(masked.eval(), **kw),
+            sources | {"iterations": 2, "n_lengths": 2},
+        ),
+        "Seq2Seq": (Seq2Seq, sizes),
+        "seq2seq": (seq2seq, sources | {"target": target}),
+        "greedy_decode": (
+            lambda **kw: greedy_decode(seq2seq, **kw),
+            sources | limit | {"bos": 1, "eos": 2},
+        ),
+        "ConvolutionAsAttention": (
+            lambda length: ConvolutionAsAttention(convolution, length),
+            {"length": 5},
+        ),
+        "convolution": (
+            ConvolutionAsAttention(convolution, 5),
+            {"x": floats(2, 5, 4)},
+        ),
+        "ViTConfig": (
+            ViTConfig,
+            {"patch_size": 16, "n_heads": 6, "dropout": 0.1, "epsilon": 1e-6},
+        ),
+        "vit": (vit, images),
+        "patchify": (patchify, images | {"size": 5}),
+        "attention_maps": (lambda images: attention_maps(vit, images), images),
+        "rollout": (rollout, {"weights": floats(2, 2, 4, 5, 5)}),
+        "random_affine": (
+            lambda **kw: random_affine(generator=torch.Generator(), **kw),
+            images | {"amount": 0.1},
+        ),
+        "cross_entropy": (cross_entropy, loss),
+        "chunked_cross_entropy": (chunked_cross_entropy, loss),
+        "TrainingConfig": (
+            TrainingConfig,
+            {
+                "max_steps": 5,
+                "learning_rate": 0.1,
+                "label_smoothing": 0.1,
+                "betas": (0.9, 0.98),
+            },
+        ),
+        "translate": (translator.translate, {"texts": ["a b", "c"]}),
+        "encode text": (translator.encode, {"text": "a b"}),
+    }
+    for kind in MultiHeadAttention, RotaryAttention, ALiBiAttention:
+        layer = kind(24, 6).eval()
+        call = {"x": x, "mask": padding}
+        found[f"{kind.__name__}, causal"] = (
+            layer,
+            {**call, "is_causal": True},
+        )
+        found[f"{kind.__name__}, memory"] = (layer, {**call, "memory": x})
+        found[f"{kind.__name__}, weights"] = (
+            lambda layer=layer, **kw: attention_weights(layer, **kw),
+            call,
+        )
+    for part in FeedForward(24, 10), SwiGLU(24, 10):
+        name = type(part).__name__
+        arguments = {"d_model": 24, "d_ff": 10, "dropout": 0.1}
+        found[name] = (type(part), arguments)
+        found[f"{name}, called"] = (part, {"x": x})
+    for norm in PostNorm(24), PreNorm(24):
+        name = type(norm).__name__
+        arguments = {"d_model": 24, "dropout": 0.1, "eps": 1e-5}
+        found[name] = (type(norm), arguments)
+        found[f"{name}, called"] = (
+            lambda x, norm=norm: norm(x, lambda y: y),
+            {"x": x},
+        )
+    found["cache"][1]["cache"] = KeyValueCache(9)
+    return found
+
+
+CASES = cases()
+
+
+def complaint(call: Call, arguments: dict[str, Any]) -> Exception | None:
+    """What the call raises, if anything."""
+    try:
+        call(**arguments)
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", CASES)
+@torch.no_grad()
+def test_what_does_not_fit_is_named_or_works(name: str) -> None:
+    call, arguments = CASES[name]
+    call(**arguments)
+    for argument, valid in arguments.items():
+        for wrong in hostile(valid):
+            error = complaint(call, {**arguments, argument: wrong})
+            if error is None:
+                continue
+            where = Path(
+                traceback.extract_tb(error.__traceback__)[-1].filename
+            )
+            case = f"{argument} = {wrong!r:.60}: {error!r:.200}"
+            assert isinstance(error, ValueError), case
+            assert where.is_relative_to(PACKAGE), case
+            assert "got" in str(error), case
+            assert "\n" not in str(error), case
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("translate", {"texts": "a b"}, "texts must be several texts, got 'a"),
+        ("encode text", {"text": None}, "text must be a text, got None"),
+        ("encode text", {"text": b"a"}, "text must be a text, got bytes"),
+        (
+            "model",
+            {"source": torch.full((2, 5), 13)},
+            "source must be from 0 to 12, got 13",
+        ),
+        (
+            "model",
+            {"target": torch.tensor([[1], [-1]])},
+            "token_ids must be from 0 to 10, got -1",
+        ),
+        (
+            "model",
+            {"source": torch.ones(2, 5)},
+            r"source must be int64 or int32 \(batch, length\), got .*float32",
+        ),
+        (
+            "model",
+            {"lengths": torch.tensor([5])},
+            "lengths must be one for each of 2 sources, got 1",
+        ),
+        (
+            "MultiHeadAttention, causal",
+            {"x": floats(2, 5, 24).double()},
+            "x must be torch.float32 as the weights are, got torch.float64",
+        ),
+        (
+            "MultiHeadAttention, causal",
+            {"x": floats(2, 5, 24).to("meta")},
+            "x must be on cpu as the weights are, got meta",
+        ),
+        (
+            "MultiHeadAttention, causal",
+            {"x": [[0.0] * 24]},
+            "x must be a tensor, got list",
+        ),
+        (
+            "MultiHeadAttention",
+            {"d_model": -24},
+            "d_model must be at least 1, got -24",
+        ),
+        (
+            "MultiHeadAttention",
+            {"n_heads": True},
+            "n_heads must be a whole number, got True",
+        ),
+        (
+            "MultiHeadAttention",
+            {"dropout": float("nan")},
+            r"dropout must be in \[0, 1\), got nan",
+        ),
+        (
+            "FeedForward",
+            {"dropout": "0.1"},
+            "dropout must be a number, got '0",
+        ),
+        ("FeedForward", {"d_ff": 0}, "d_ff must be at least 1, got 0"),
+        ("PreNorm", {"eps": 0}, "eps must be positive, got 0"),
+        ("decoder layer", {"memory": None}, "memory must be .*, got None"),
+        (
+            "dot",
+            {"key": floats(2, 3, 7, 8).to("meta")},
+            "must lie on one device, got cpu, meta and cpu",
+        ),
+        ("padding_mask", {"n_keys": -1}, "n_keys must be at least 0, got -1"),
+        (
+            "padding_mask",
+            {"n_keys": 4.5},
+            "n_keys must be a whole number, got",
+        ),
+        ("sinusoidal", {"offset": 2.5}, "offset must be a whole number, got"),
+        (
+            "rotary",
+            {"offset": torch.tensor(2.5)},
+            "offset must be one whole number, got torch.float32",
+        ),
+        (
+            "chunked_cross_entropy",
+            {"targets": torch.tensor([1, 2, 3, 11])},
+            "targets must be from 0 to 10, got 11",
+        ),
+        (
+            "cross_entropy",
+            {"label_smoothing": -0.1},
+            r"label_smoothing must be in \[0, 1\), got -0.1",
+        ),
+        (
+            "greedy_decode",
+            {"bos": 11},
+            "bos must be from 0 to 10, got 11",
+        ),
+    ],
+)
+def test_what_would_do_harm_is_refused(
+    name: str, changes: dict[str, Any], says: str
+) -> None:
+    call, arguments = CASES[name]
+    with pytest.raises(ValueError, match=says):
+        call(**{**arguments, **changes})
+
+
+def test_ids_are_read_on_the_cpu_only() -> None:
+    model = make_transformer().to("meta")
+    ids = torch.full((2, 5), 99)
+    lengths = torch.tensor([9, -1])
+    found = model(ids.to("meta"), lengths.to("meta"), ids.to("meta"))
+    assert found.shape == (2, 5, 11)
+    with pytest.raises(ValueError, match="source must be from 0 to 12, got"):
+        make_transformer()(ids, lengths, ids)
+
+
+def test_autocast_takes_numbers_of_another_precision_only() -> None:
+    layer = MultiHeadAttention(24, 6)
+    x = floats(2, 5, 24)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(x.bfloat16()).shape == x.shape
+        with pytest.raises(ValueError, match=r"x must be .*, got torch.int64"):
+            layer(x.long())
+
+
+def test_one_text_is_not_several() -> None:
+    for refused in "a b", b"a b", None:
+        for call in (
+            WordTokenizer.train,
+            lambda texts: BPETokenizer.train(texts, 300),
+        ):
+            with pytest.raises(ValueError, match="must be several texts, got"):
+                call(refused)
+    assert WordTokenizer.train(iter(["a b"])).words[-1] == "b"
+
+
+@pytest.mark.parametrize("vocab_size", [258, 10**12, True, 300.0])
+def test_a_vocabulary_that_can_not_be_is_named(vocab_size: int) -> None:
+    with pytest.raises(ValueError, match=r"vocab_size must be .*, got"):
+        BPETokenizer.train(["a b"], vocab_size)
+
+
+def test_a_translator_wants_a_model_and_tokenizers() -> None:
+    model = make_transformer()
+    for arguments, says in (
+        ((nn.Linear(2, 2), TOKENIZER, TOKENIZER), "model must be a Transf"),
+        ((model, "en", TOKENIZER), "source must be a tokenizer, got str"),
+        ((model, TOKENIZER, None), "target must be a tokenizer, got NoneTy"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            Translator(*arguments)
+
+
+def test_nothing_to_translate_is_translated_to_nothing() -> None:
+    model = make_transformer()
+    source = torch.zeros(0, 5, dtype=torch.long)
+    lengths = torch.zeros(0, dtype=torch.long)
+    decoder = IncrementalDecoder(model)
+    for call in (
+        lambda **kw: generate(model, **kw),
+        lambda **kw: beam_search(model, **kw),
+        lambda **kw: fast_generate(decoder, **kw),
+        lambda **kw: fast_beam_search(decoder, **kw),
+        StaticDecoder(model, ON_CPU).generate,
+    ):
+        assert call(source=source, lengths=lengths, max_length=3) == []
+    x = torch.zeros(2, 0, 24)
+    for kind in MultiHeadAttention, RotaryAttention, ALiBiAttention:
+        mask = padding_mask(torch.tensor([0, 0]), 0)
+        assert kind(24, 6)(x, mask=mask, is_causal=True).shape == x.shape
+
+
+def test_a_split_of_less_than_nothing_is_empty() -> None:
+    assert [len(part) for part in make_split(-1, -2)] == [0, 0, 0]
+    assert [len(part) for part in make_split(3, -2)] == [3, 0, 0]

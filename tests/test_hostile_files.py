@@ -1,0 +1,716 @@
+"""Files that nobody should load: refused in one line, quickly, in little memory.
+
+Mutants of files of the package are made with their structure in mind: headers,
+offsets, dtypes, shapes, numbers, configurations, vocabularies, labels. Each
+has a digest that fits, as whoever means harm would give it one.
+"""
+
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+from typer.testing import CliRunner
+
+from attention_book.checkpoints import (
+    load_checkpoint,
+    load_model,
+    lock,
+    read_tensors,
+    save_checkpoint,
+    save_model,
+    write_tensors,
+)
+from attention_book.cli import app, train
+from attention_book.cli.corpora import Corpus
+from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
+from attention_book.images import load_vit
+from attention_book.processes import USER_ERRORS, lock_for_all
+from attention_book.training import SINGLE_PROCESS
+from attention_book.vit import ViT, ViTConfig
+from tests.factories import make_transformer
+from tests.test_images import a_model, timm_state
+from tests.test_training import make_trainer, take_steps
+
+
+MOST = 64 * 2**20  # bytes that a file may take before it is refused
+WORDS = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
+TARGETS = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
+
+
+class File:
+    """A safetensors file, taken apart."""
+
+    def __init__(self, data: bytes) -> None:
+        (n,) = struct.unpack("<Q", data[:8])
+        self.entries: Any = json.loads(data[8 : 8 + n])
+        self.metadata: Any = self.entries.pop("__metadata__", {})
+        self.numbers = bytearray(data[8 + n :])
+        self.header = b""  # if it is not what the entries say
+
+    def pick(self, rng: random.Random) -> Any:
+        return self.entries[rng.choice(sorted(self.entries))]
+
+    def change(self, key: str, change: Callable[[Any], Any]) -> None:
+        """Change what is said in JSON within the metadata."""
+        value = json.loads(self.metadata[key])
+        self.metadata[key] = json.dumps(change(value))
+
+    def sign(self) -> None:
+        """Give it the digest that its reader will work out."""
+        del self.metadata["digest"]
+        kinds = {"F16": "float16", "F32": "float32", "F64": "float64"}
+        text = json.dumps(sorted(self.metadata.items()))
+        digest = hashlib.sha256(text.encode())
+        for name, entry in sorted(self.entries.items()):
+            kind = kinds.get(entry["dtype"], "bfloat16")
+            shape = tuple(entry["shape"])
+            digest.update(f"{name} torch.{kind} {shape}".encode())
+            start, end = entry["data_offsets"]
+            digest.update(self.numbers[start:end])
+        self.metadata["digest"] = digest.hexdigest()
+
+    def pack(self) -> bytes:
+        if type(self.metadata) is dict and "digest" in self.metadata:
+            with suppress(KeyError, TypeError, ValueError):
+                self.sign()  # if what it is made of has a digest
+        header = self.header
+        if not header:
+            whole = {"__metadata__": self.metadata} | self.entries
+            header = json.dumps(whole).encode()
+            header += b" " * (-len(header) % 8)
+        return struct.pack("<Q", len(header)) + header + bytes(self.numbers)
+
+
+DEEP = "[" * 100_000
+ODD: list[Any] = [
+    *(0, -1, 1.5, True, None, "7", "", [], {}, 10**9, 10**30, -(10**12)),
+    *(math.nan, math.inf, -math.inf, [[[]]], "\x1b[31m", 2**63, 1e308),
+]
+ODD_TEXTS: list[Any] = [
+    *("\x1b[31mred\x1b[0m", "a\nb", "a\rb", "", "\x00", "\u202eabc", "\u2028"),
+    *(None, 3, [], ["a"], {"a": 1}, True, "x" * 100_000, "\x9b31m", "\x07"),
+]
+ODD_DTYPES: list[Any] = [
+    *("BOOL", "I8", "U8", "I16", "I32", "I64", "F8_E4M3", "F8_E5M2", "C64"),
+    *("f32", "", "\x1b[31m", 3, None, ["F32"], {}, "F4", "U64"),
+]
+ODD_SHAPES: list[Any] = [
+    *([], [0], [-1], [1.5], [True], ["2"], [[2]], [10**18], [2**62, 4], None),
+    *(
+        {},
+        "2",
+        [10**30] * 3,
+        [1] * 100,
+        [1] * 100_000,
+        [2**47] * 8,
+        [0, 2**60],
+    ),
+]
+ODD_OFFSETS: list[Any] = [
+    *([], [0], [0, 0], [-8, 0], [8, 0], [0, 10**18], [0.0, 4.0], None, {}),
+    *(["0", "4"], [0, 4, 8], [True, False], [10**30, 10**31], "04"),
+]
+
+
+def numbers(file: File, rng: random.Random) -> None:
+    entry = file.pick(rng)
+    start, end = entry["data_offsets"]
+    kinds = {"F16": "e", "F32": "f", "F64": "d"}
+    kind = kinds[entry["dtype"]]
+    size = struct.calcsize(kind)
+    at = start + size * rng.randrange((end - start) // size or 1)
+    wrong = rng.choice([math.nan, math.inf, -math.inf])
+    file.numbers[at : at + size] = struct.pack("<" + kind, wrong)
+
+
+def dtypes(file: File, rng: random.Random) -> None:
+    entry = file.pick(rng)
+    entry["dtype"] = rng.choice([x for x in ODD_DTYPES if x != entry["dtype"]])
+    sizes = {"BOOL": 1, "I8": 1, "U8": 1, "I16": 2, "I64": 8, "C64": 8}
+    size = sizes.get(str(entry["dtype"]))
+    if size and rng.random() < 0.7:  # make it fit
+        start, end = entry["data_offsets"]
+        entry["shape"] = [(end - start) // size]
+
+
+def shapes(file: File, rng: random.Random) -> None:
+    entry = file.pick(rng)
+    while True:
+        new = rng.choice([*ODD_SHAPES, entry["shape"][::-1], [1]])
+        if new != entry["shape"]:
+            entry["shape"] = new
+            return
+
+
+def offsets(file: File, rng: random.Random) -> None:
+    entry = file.pick(rng)
+    start, end = entry["data_offsets"]
+    shifted = [
+        [start + 4, end + 4],
+        [start, end + 4],
+        [end, start],
+        [end, end],
+    ]
+    while True:
+        new = rng.choice([*ODD_OFFSETS, *shifted])
+        if new != entry["data_offsets"]:
+            entry["data_offsets"] = new
+            return
+
+
+def entries(file: File, rng: random.Random) -> None:
+    name = rng.choice(sorted(file.entries))
+    how = rng.randrange(6)
+    if how == 0:
+        del file.entries[name]
+    elif how == 1:
+        new = rng.choice(["model.x", "\x1b[31m", "", f"{name}.", "__metadata"])
+        file.entries[new] = file.entries.pop(name)
+    elif how == 2:
+        end = len(file.numbers)
+        new = rng.choice(["extra", "model.extra", "\x1b[31m", "optimizer.x"])
+        info = {"dtype": "F32", "shape": [1], "data_offsets": [end, end + 4]}
+        file.entries[new] = info
+        file.numbers += bytes(4)
+    elif how == 3:
+        file.entries[name] = rng.choice([None, 3, [], "x", {}, True])
+    elif how == 4:
+        file.entries[name]["strides"] = [1]
+    else:
+        del file.entries[name][rng.choice(sorted(file.entries[name]))]
+
+
+def headers(file: File, rng: random.Random) -> None:
+    data = file.pack()
+    (n,) = struct.unpack("<Q", data[:8])
+    header = data[8 : 8 + n]
+    how = rng.randrange(10)
+    if how == 0:
+        file.header = rng.choice([b" ", b"{}", b"[]", b"3", b"null", b'"x"'])
+    elif how == 1:
+        deep = rng.choice(["[", '{"a":', '{"__metadata__":', "[[],"])
+        file.header = (deep * 100_000).encode()
+    elif how == 2:
+        many = rng.choice([b"[],", b"{},", b'"",', b"1.5,", b"1000,"])
+        file.header = b'{"a":[' + many * 600_000 + b"0]}"
+    elif how == 3:
+        name = json.dumps(rng.choice(sorted(file.entries))).encode()
+        info = b'{"dtype":"F32","shape":[],"data_offsets":[0,4]}'
+        file.header = b"{" + name + b":" + info + b"," + header[1:]
+    elif how == 4:
+        file.header = header.replace(b'"shape"', rng.choice([b'"\xff"', b"x"]))
+    elif how == 5:
+        file.header = header[: rng.randrange(1, len(header) - 8)]
+    elif how == 6:
+        at = rng.randrange(len(header))
+        file.header = header[:at] + b"\x00" + header[at + 1 :]
+    elif how == 7:
+        file.header = header.replace(b'"F', rng.choice([b'"NaN', b'"']))
+    elif how == 8:
+        file.header = b"\xef\xbb\xbf" + header
+    else:
+        file.header = header.strip() + b"{}"
+
+
+def lengths(file: File, rng: random.Random) -> bytes:
+    """Cut at every kind of place, or lie about the header's length."""
+    data = file.pack()
+    (n,) = struct.unpack("<Q", data[:8])
+    ends = [0, 1, 7, 8, 9, 8 + n - 1, 8 + n, 8 + n + 1, len(data) - 1]
+    how = rng.randrange(4)
+    if how == 0:
+        return data[: rng.choice(ends)]
+    if how == 1:
+        return data[: rng.randrange(len(data))]
+    if how == 2:
+        return data + b"\0" * rng.choice([1, 8, 4096])
+    lies = [0, 1, n - 1, n + 1, 2**32, 2**63, 2**64 - 1, 2**24 + 1, len(data)]
+    return struct.pack("<Q", rng.choice(lies)) + data[8:]
+
+
+def configurations(file: File, rng: random.Random) -> None:
+    config = json.loads(file.metadata["config"])
+    how = rng.randrange(8)
+    key = rng.choice(sorted(config))
+    if how < 5:
+        odd = [x for x in ODD if x != config[key]]
+        config[key] = rng.choice(odd)
+        file.metadata["config"] = json.dumps(config)
+    elif how == 5:
+        config[rng.choice(["\x1b[31m", "", "vocab", "x" * 10_000])] = 3
+        file.metadata["config"] = json.dumps(config)
+    elif how == 6:
+        twice = json.dumps(config)[:-1] + f', "{key}": 7}}'
+        file.metadata["config"] = twice
+    else:
+        wrong = [
+            "3",
+            "null",
+            "[]",
+            '"x"',
+            "",
+            DEEP,
+            "{" * 9,
+            "[" + "0," * 10**6,
+        ]
+        file.metadata["config"] = rng.choice(wrong)
+
+
+def layers(file: File, rng: random.Random) -> None:
+    huge = rng.choice([10**4, 10**6, 10**9, 10**18])
+    keys = ["n_layers", "d_model", "d_ff", "source_vocab_size", "image_size"]
+    config = json.loads(file.metadata["config"])
+    config[rng.choice([key for key in keys if key in config])] = huge
+    file.metadata["config"] = json.dumps(config)
+
+
+def vocabularies(file: File, rng: random.Random) -> None:
+    texts = json.loads(file.metadata["tokenizers"])
+    how = rng.randrange(6)
+    if how == 0 or not texts:
+        wrong = ["3", "null", "{}", '[""]', '["{}"]', DEEP, '["[[["]', "[7]"]
+        file.metadata["tokenizers"] = rng.choice(wrong)
+        return
+    if how == 1:
+        owners = [
+            "[0,9]",
+            "[0]",
+            '["0","1"]',
+            "3",
+            "[0,null]",
+            "[0.5,1]",
+            DEEP,
+        ]
+        file.metadata["tokenizer_of"] = rng.choice(owners)
+        return
+    at = rng.randrange(len(texts))
+    words = json.loads(texts[at])["words"]
+    if how == 2:
+        words[rng.randrange(len(words))] = rng.choice(ODD_TEXTS)
+    elif how == 3:
+        words[-1] = words[0]
+    elif how == 4:
+        words = rng.choice(
+            [words[:-1], [*words, "new"], words[::-1], "abc", 3]
+        )
+    else:
+        words = [words]
+    texts[at] = json.dumps({"words": words})
+    file.metadata["tokenizers"] = json.dumps(texts)
+
+
+def labels(file: File, rng: random.Random) -> None:
+    found = json.loads(file.metadata["labels"])
+    if not found:
+        found = ["a"]  # a translator has none
+    else:
+        found[rng.randrange(len(found))] = rng.choice(ODD_TEXTS)
+    whole = [json.dumps(found), "3", "null", "{}", '"01234"', DEEP, "[" * 9]
+    whole += [json.dumps(["a"] * 10**5)]
+    file.metadata["labels"] = rng.choice(whole[:1] * 8 + whole)
+
+
+def texts(file: File, rng: random.Random) -> None:
+    key = rng.choice(["model", "config", "tokenizers", "labels"])
+    how = rng.randrange(4)
+    if how == 0:
+        del file.metadata[key]
+    elif how == 1:
+        file.metadata[key] = rng.choice([3, None, [], {}, True])
+    elif how == 2:
+        file.metadata["model"] = rng.choice(
+            ["", "\x1b[31m", "x" * 10**5, "Sequ"]
+        )
+    else:
+        wrong: list[Any] = [None, 3, [], "x"]
+        file.metadata = rng.choice(wrong)
+
+
+def other_class(file: File, rng: random.Random) -> None:
+    names = ["Transformer", "MaskedTransformer", "Seq2Seq", "ViT"]
+    names.remove(file.metadata["model"])
+    file.metadata["model"] = rng.choice(names)
+
+
+MUTATIONS: list[Callable[[File, random.Random], Any]] = [
+    *(numbers, dtypes, shapes, offsets, entries, headers, lengths),
+    *(configurations, configurations, layers, vocabularies, labels, texts),
+    other_class,
+]
+
+
+@pytest.fixture(scope="module")
+def originals(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> list[tuple[bytes, Callable[[Path], object]]]:
+    """Files of each kind, with what loads them."""
+    folder = tmp_path_factory.mktemp("originals")
+    runner = CliRunner()
+
+    def command(*words: str) -> Callable[[Path], object]:
+        """The command, as main calls it; raises what main would report."""
+
+        def load(path: Path) -> str:
+            found = runner.invoke(app, [*words, "--model", str(path)])
+            if found.exception:
+                raise found.exception
+            return found.output
+
+        return load
+
+    transformer = make_transformer()
+    save_model(folder / "0", transformer, tokenizers=(WORDS, TARGETS))
+    config = ViTConfig(
+        image_size=8,
+        patch_size=4,
+        n_channels=1,
+        n_classes=5,
+        d_model=8,
+        n_heads=2,
+        d_ff=7,
+        n_layers=2,
+    )
+    classifier = ViT(config)
+    save_model(folder / "1", classifier, labels=tuple("abcde"))
+    trainer = take_steps(make_trainer(), 2)
+    save_checkpoint(folder / "2", trainer, (WORDS, TARGETS))
+    timm = {k: x.contiguous() for k, x in timm_state(a_model()).items()}
+    save_file(timm, folder / "3")
+    picture = folder / "drawn.png"
+    drawn = Image.new("L", (8, 8), 255)
+    drawn.paste(0, (3, 1, 5, 7))
+    drawn.save(picture)
+    loaders: list[Callable[[Path], object]] = [
+        command("translate", "a b"),
+        command("classify", str(picture)),
+        lambda path: load_checkpoint(path, trainer),
+        lambda path: load_vit(path, n_heads=4),
+    ]
+    return [
+        ((folder / str(i)).read_bytes(), load)
+        for i, load in enumerate(loaders)
+    ]
+
+
+class Memory:
+    """How much more memory this process had at its most than at the start."""
+
+    def __init__(self) -> None:
+        self.reset = Path("/proc/self/clear_refs")
+        self.start = self.most()
+
+    def most(self) -> int:
+        if sys.platform != "linux":
+            return 0
+        self.reset.write_text("5")  # the peak is now what is in use
+        return self._peak()
+
+    def _peak(self) -> int:
+        text = Path("/proc/self/status").read_text()
+        return 1024 * int(text.split("VmHWM:")[1].split()[0])
+
+    def growth(self) -> int:
+        return self._peak() - self.start if self.start else 0
+
+
+def refusal_of(load: Callable[[Path], object], path: Path) -> str:
+    """The one line that refuses a file; nothing if it is accepted."""
+    try:
+        shown = load(path)
+    except USER_ERRORS as error:
+        line = str(error)
+        assert line.isprintable(), line
+        assert len(line) < 1000, line
+        assert line.startswith(f"{path}: "), line
+        return line
+    assert str(shown).replace("\n", "").isprintable()
+    return ""
+
+
+N_FILES = 1000
+
+
+def test_a_thousand_mutants_are_refused_in_one_line(
+    originals: list[tuple[bytes, Callable[[Path], object]]],
+    tmp_path: Path,
+    unchecked: None,
+) -> None:
+    rng = random.Random(0)
+    path = tmp_path / "mutant"
+    for data, load in originals:
+        path.write_bytes(data)
+        refusal_of(load, path)  # imports what is imported late
+    memory = Memory()
+    for number in range(N_FILES):
+        mutate = MUTATIONS[number % len(MUTATIONS)]
+        while True:
+            data, load = rng.choice(originals)
+            file = File(data)
+            if file.metadata.get("config") or mutate in MUTATIONS[:7]:
+                break
+        cut = mutate(file, rng)
+        path.write_bytes(cut if mutate is lengths else file.pack())
+        memory.most()
+        line = refusal_of(load, path)
+        assert line, (number, mutate.__name__, file.metadata)
+        assert memory.growth() <= MOST, (number, mutate.__name__, line)
+
+
+def special(folder: Path, kind: str) -> Path:
+    """Something that is no file."""
+    path = folder / kind
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    elif kind == "device":
+        return Path("/dev/zero")
+    elif kind == "full":
+        return Path("/dev/full")
+    else:
+        path.symlink_to(path)
+    return path
+
+
+LOADERS: list[Callable[[Path], object]] = [
+    load_model,
+    read_tensors,
+    load_vit,
+    lambda path: load_checkpoint(path, make_trainer()),
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="has not all of them")
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("folder", "wanted a file, got a folder$"),
+        ("pipe", "wanted a file, got a pipe$"),
+        ("socket", "wanted a file, got a socket$"),
+        ("device", "wanted a file, got a device$"),
+        ("full", "wanted a file, got a device$"),
+        ("loop", "Too many levels of symbolic links"),
+    ],
+)
+def test_what_is_no_file_is_neither_read_nor_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    path = special(Path(), kind)
+    for load in LOADERS:
+        with pytest.raises(OSError, match=message):
+            load(path)
+    before = [*Path().iterdir()]
+    with pytest.raises(OSError, match=message):
+        write_tensors(path, {"x": torch.zeros(2)}, {})
+    with pytest.raises(OSError, match=message), lock(path):
+        raise AssertionError("it was locked")
+    link = Path("link")
+    link.symlink_to(path)
+    with pytest.raises(OSError, match=message):
+        write_tensors(link, {"x": torch.zeros(2)}, {})
+    link.unlink()
+    assert [*Path().iterdir()] == before
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    target = tmp_path / "far/target"
+    link = tmp_path / "link"
+    link.symlink_to(Path("far/target"))
+    for n in 2, 3:  # first it is made, then replaced
+        with lock(link):
+            write_tensors(link, {"x": torch.zeros(n)}, {})
+            assert (tmp_path / "far/target.lock").exists()
+        assert link.is_symlink()
+        assert len(read_tensors(target)[0]["x"]) == n
+    assert [*(tmp_path / "far").iterdir()] == [target]
+
+
+def test_a_file_keeps_its_permissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    write_tensors(path, {"x": torch.zeros(1)}, {})
+    path.chmod(0o640)
+    write_tensors(path, {"x": torch.zeros(2)}, {})
+    assert path.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # even for root
+    with pytest.raises(PermissionError, match=f"^{path}: .* it is read-only$"):
+        write_tensors(path, {"x": torch.zeros(3)}, {})
+    assert len(read_tensors(path)[0]["x"]) == 2
+
+
+def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    for tensor, message in (
+        (torch.zeros(2, dtype=torch.int64), "x must be one of .*int64"),
+        (
+            torch.zeros(2, dtype=torch.complex64),
+            "x must be one of .*complex64",
+        ),
+        (torch.tensor([1, math.inf]), "wanted finite numbers in 'x'"),
+        (torch.tensor([1, math.nan]), "wanted finite numbers in 'x'"),
+        (torch.tensor([1e300]).double() * 1e300, "wanted finite numbers"),
+        (torch.tensor([1e300], dtype=torch.float64), "wanted finite numbers"),
+    ):
+        with pytest.raises(
+            ValueError, match=f"^{path}: not written: {message}"
+        ):
+            write_tensors(path, {"x": tensor}, {})
+    model = make_transformer(target_vocab_size=13, max_length=2**20 + 1)
+    with pytest.raises(ValueError, match="'max_length' must be at most 10485"):
+        save_model(path, model)
+    words = [*SPECIAL_TOKENS, *"abcdefghi", "\x1b[31m"]
+    evil = WordTokenizer(words)
+    with pytest.raises(ValueError, match="words must be printable"):
+        save_model(path, make_transformer(), tokenizers=(evil, TARGETS))
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    tensors = {"a": torch.ones(3), "b": torch.ones(2, 2).half()}
+    write_tensors(path, tensors, {"n": "text"})
+    content = path.read_bytes()
+    for end in range(len(content)):
+        path.write_bytes(content[:end])
+        message = f"^{path}: wanted a whole safetensors file"
+        with pytest.raises(ValueError, match=message):
+            read_tensors(path)
+
+
+def test_the_holder_of_a_lock_is_named_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "model"
+    stale = tmp_path / "model.0123abcd.part"
+    others = [
+        tmp_path / name
+        for name in ("model.x.part", "other.0123abcd.part", "model.part")
+    ]
+    for file in (stale, *others, tmp_path / "model.lock"):  # of killed runs
+        file.write_text("left")
+    with lock(path):
+        assert not stale.exists()
+        wanted = (
+            rf"^{path}: is being written by process {os.getpid()} on "
+            rf"{socket.gethostname()}, since 20\d\d-"
+        )
+        with pytest.raises(BlockingIOError, match=wanted), lock(path):
+            raise AssertionError("it was locked twice")
+        (tmp_path / "model.lock").write_bytes(b"\x1b[31m\xff" * 999)
+        with pytest.raises(BlockingIOError) as caught, lock(path):
+            raise AssertionError("it was locked twice")
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) < 400
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+    with lock(path):  # again
+        pass
+    with (
+        pytest.raises(FileNotFoundError, match="there is no folder"),
+        lock(tmp_path / "none/model"),
+    ):
+        raise AssertionError("it was locked")
+    assert not (tmp_path / "none").exists()
+
+
+def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    said: list[str] = []
+    locked = threading.Event()
+    done = threading.Event()
+
+    def hold() -> None:
+        with lock(path):
+            locked.set()
+            done.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    locked.wait(60)
+    alone = {"strategy": SINGLE_PROCESS, "device": torch.device("cpu")}
+    with (
+        pytest.raises(BlockingIOError, match="; give --wait to wait for it"),
+        lock_for_all(path, **alone, report=said.append),
+    ):
+        raise AssertionError("it was locked")
+    assert said == []
+
+    def report(text: str) -> None:
+        said.append(text)
+        done.set()
+
+    with lock_for_all(path, **alone, blocking=True, report=report):
+        assert (tmp_path / "model.lock").exists()
+    holder.join()
+    (line,) = said
+    assert line.startswith(f"{path}: is being written by process ")
+    assert line.endswith("; waiting for it")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("mark", ["[],", "{},", '"",', "1.5,", "1000,", "[["])
+def test_a_header_of_16_megabytes_takes_little_memory(
+    tmp_path: Path, mark: str
+) -> None:
+    path = tmp_path / "x"
+    n = 2**24 // len(mark) - 9
+    header = b'{"a":[' + mark.encode() * n + b"0]}"
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    memory = Memory()
+    with pytest.raises(ValueError, match="got more than 524288 values"):
+        read_tensors(path)
+    assert memory.growth() <= 2 * MOST
+    path.write_bytes(struct.pack("<Q", 2**24 + 1) + bytes(2**24 + 1))
+    with pytest.raises(ValueError, match="a header of at most 16777216 bytes"):
+        read_tensors(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--d-model", 100_000_000], "'d_model' must be at most 1048576"),
+        (["--d-model", 2**18], "parameters, whose training takes .* GiB, but"),
+        (["--n-layers", 10**9], "n_layers must be at most 100, got 100000000"),
+        (["--seed", 10**20], "seed must be from 0 to 4294967295, got 1000000"),
+        (["--vocab-size", 290], "--vocab-size is for real corpora"),
+    ],
+)
+def test_a_training_that_can_not_be_is_refused_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[object],
+    message: str,
+) -> None:
+    small = Corpus([("a b", "c")] * 30, {"unseen": [("a", "c")]})
+    monkeypatch.setattr(train, "load_corpus", lambda name: small)
+    command = ["train", str(tmp_path / "out"), *map(str, options)]
+    memory = Memory()
+    found = CliRunner().invoke(app, command)
+    assert isinstance(found.exception, ValueError)
+    assert re.search(message, str(found.exception)), found.exception
+    assert memory.growth() <= MOST
+    assert [*tmp_path.iterdir()] == []
