@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (236a4712e869). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (042455f40d0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -68,10 +68,12 @@ def draw_object(
 
 
 def draw_subject(rng: random.Random) -> NounPhrase:
+    """Somebody, less often something, that acts."""
     return draw_noun_phrase(rng, "subject", people=0.7)
 
 
 def draw_verb(rng: random.Random, *, action: bool = False) -> _Verb:
+    """Any verb, or one that can be in progress."""
     verbs = [v for v in _VERBS if not action or v.participle != "-"]
     return rng.choice(verbs)
 
