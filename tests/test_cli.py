@@ -580,7 +580,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, int]]:
         light = ink if label % 2 else 1 - ink
         image = Image.fromarray((255 * light).byte().numpy())
         file = folder / f"{label}.{'png' if label < 5 else 'jpg'}"
-        image.resize((40 + 31 * label, 90)).save(file)
+        image.resize((60 + 31 * label, 80 + 29 * label)).save(file)
         files.append((file, label))
     return files
 

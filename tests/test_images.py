@@ -1,7 +1,9 @@
 """attention_book.images against timm and Hugging Face, and hostile files."""
 
+import contextlib
 import io
 import json
+import os
 import struct
 import sys
 import warnings
@@ -15,16 +17,25 @@ import torch
 from PIL import Image, ImageDraw
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from typer.testing import CliRunner
 
 from attention_book.checkpoints import (
     read_tensors,
     save_model,
     write_tensors,
 )
-from attention_book.images import DIGITS, Classifier, load_vit, read_digit
+from attention_book.cli import app
+from attention_book.images import (
+    DIGITS,
+    UNSURE,
+    Classifier,
+    load_vit,
+    read_digit,
+    to_pixels,
+)
 from attention_book.runtime import get_compute_config
 from attention_book.vit import ViT, resize
-from benchmarks.digits_model import FILES, evaluate
+from benchmarks import digits_model, strokes
 from tests.factories import make_transformer, make_vit
 from tests.torch_state import randomise
 
@@ -295,21 +306,95 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
 # The classifier
 
 
-RESULTS = Path("benchmarks/results/digits-model.json")
-
-
 @pytest.mark.usefixtures("unchecked")  # as readers run it
 def test_the_committed_weights_score_what_is_written_down() -> None:
-    written = json.loads(RESULTS.read_text())["correct"]
-    found = evaluate()
-    assert set(found) == {"held out", *FILES} == set(written)
-    for name, percent in found.items():
-        assert percent >= 97
-        assert abs(percent - written[name]) <= 0.6  # two of 355 digits
+    written = json.loads(digits_model.RESULTS.read_text())["seeds"]["0"]
+    small, _, medium, _ = digits_model.FILES
+    sets = digits_model.scored_sets([small, medium])
+    found = digits_model.evaluate(Classifier.load().model, sets)
+    assert len(found) == len(written) - 2
+    for name, scores in found.items():
+        for what, percent in scores.items():
+            # another machine rounds otherwise: two images at most
+            slack = 200 / len(sets[name].labels)
+            assert abs(percent - written[name][what]) <= slack, (name, what)
+        if name.startswith("held out"):
+            assert scores["right"] >= 98.5
+            assert scores["unsure"] <= 2
+    assert found["drawn by hand"]["right"] >= 95
+    assert found["printed"]["right"] >= 95
+    assert found["no digit"]["unsure"] >= 75
+
+
+@pytest.mark.parametrize("what", ["right", "unsure"])
+@pytest.mark.parametrize("kind", ["held out", "drawn", "printed", "no digit"])
+def test_the_chapter_says_what_is_written_down(kind: str, what: str) -> None:
+    if (kind, what) == ("no digit", "right"):
+        return
+    written = json.loads(digits_model.RESULTS.read_text())["seeds"]
+    means = []
+    for scores in written.values():
+        found = [scores[x][what] for x in scores if x.startswith(kind)]
+        means.append(sum(found) / len(found))
+    spread = f"({min(means):.1f}–{max(means):.1f})"
+    row = rf"{sum(means) / len(means):.1f} {spread}"
+    chapter = Path("docs/chapters/37-images.md").read_text("utf-8")
+    assert chapter.count(f"| {row} |") >= 2  # in both languages
+
+
+def a_face() -> Any:
+    image = Image.new("L", (120, 160), 255)
+    pen = ImageDraw.Draw(image)
+    pen.ellipse((10, 30, 110, 130), outline=0, width=8)
+    pen.ellipse((35, 60, 47, 72), fill=0)
+    pen.ellipse((73, 60, 85, 72), fill=0)
+    pen.arc((35, 65, 85, 110), 20, 160, fill=0, width=7)
+    return image
+
+
+def test_the_command_says_when_it_is_not_sure(tmp_path: Path) -> None:
+    seven = tmp_path / "seven.png"
+    face = tmp_path / "face.png"
+    a_seven().save(seven)
+    a_face().save(face)
+    found = CliRunner().invoke(app, ["classify", str(seven), str(face)])
+    assert found.exit_code == 0
+    first, second = found.stdout.splitlines()
+    assert first.startswith(f"{seven}: 7 ")
+    assert second.startswith(f"{face}: ")
+    (_, probability), *_ = Classifier.load().classify(face)
+    assert probability < UNSURE
+    assert found.stderr == (
+        f"attention-book: {face}: not sure of this one ({probability:.0%})\n"
+    )
+
+
+def test_a_sign_is_drawn_in_many_ways_and_in_the_same_again() -> None:
+    sign = strokes.DIGITS["4"][0]
+    first, again, other = (
+        digits_model.draw((sign, 4, 3, seed))[0] for seed in (5, 5, 6)
+    )
+    assert first.shape == (3, 1, 16, 16)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert not torch.equal(first[0], first[1])
+    _, weights, pen = strokes.parse("~00 80 88, 40 48")
+    torch.testing.assert_close(weights.sum(dim=1), torch.ones(len(weights)))
+    assert pen.tolist() == [1.0] * 8 + [0.0] + [1.0]
+
+
+@pytest.mark.parametrize("label", strokes.DIGITS)
+def test_what_is_drawn_to_learn_from_is_read(
+    classifier: Classifier, label: str
+) -> None:
+    signs = strokes.DIGITS[label]
+    images = [digits_model.draw((x, int(label), 4, 7))[0] for x in signs]
+    found = classifier.model(torch.cat(images)).argmax(dim=1)
+    assert (found == int(label)).double().mean() >= 0.85
 
 
 def test_the_file_is_small() -> None:
-    assert DIGITS.stat().st_size < 500_000
+    assert DIGITS.stat().st_size < 300_000
 
 
 @pytest.fixture(scope="module")
@@ -408,8 +493,8 @@ def test_any_size_and_any_position(size: int) -> None:
     image.paste(a_seven(size), (30, size // 3))
     got = read_digit(image)
     assert (got - expected).abs().mean() < 0.06
-    assert got.shape == (1, 8, 8)
-    assert got.mean() > 0.15
+    assert got.shape == (1, 16, 16)
+    assert got.mean() > 0.1
     assert got.max() <= 1
 
 
@@ -420,10 +505,62 @@ def test_thin_lines_are_thickened(lean: int, width: int) -> None:
     ends = [(150 + lean, 50), (150, 350)]
     ImageDraw.Draw(image).line(ends, fill=0, width=width)
     got = read_digit(image)
-    assert got.mean() >= 0.16
-    assert got.max() > 0.7
+    assert got.mean() >= 0.08
+    assert got[0, 1:-1].amax(dim=1).min() > 0.6  # the line has no gaps
     if not lean:
-        assert got[0, :, 3:5].mean() > 0.6
+        assert got[0, :, 7:9].mean() > 0.6
+
+
+def a_photograph(of: Any) -> Any:
+    """Return a drawing in uneven light, with the noise of a camera."""
+    x = to_pixels(of)
+    generator = torch.Generator().manual_seed(0)
+    across = torch.linspace(-0.2, 0.2, x.shape[2])
+    down = torch.linspace(-0.1, 0.1, x.shape[1])[:, None]
+    noise = 0.04 * torch.randn(x.shape, generator=generator)
+    x = 0.3 + 0.45 * x + across + down + noise
+    x = (255 * x).round().clamp(0, 255).to(torch.uint8).permute(1, 2, 0)
+    return Image.fromarray(x.numpy())
+
+
+def test_light_noise_and_dust_are_not_ink() -> None:
+    drawing = a_seven(200)
+    expected = read_digit(drawing)
+    got = read_digit(a_photograph(drawing))
+    assert (got - expected).abs().mean() < 0.04
+    pen = ImageDraw.Draw(drawing)
+    for corner in (3, 20), (180, 9), (12, 190), (188, 170):
+        pen.rectangle((*corner, corner[0] + 3, corner[1] + 3), fill=60)
+    torch.testing.assert_close(read_digit(drawing), expected)
+
+
+def test_colours_that_are_equally_light() -> None:
+    red, green = (255, 0, 0), (0, 130, 0)
+    one, other = (
+        Image.new("RGB", (1, 1), x).convert("L") for x in (red, green)
+    )
+    assert one.getpixel((0, 0)) == other.getpixel((0, 0))
+    got = read_digit(a_seven(mode="RGB", ink=red, paper=green))
+    torch.testing.assert_close(got, read_digit(a_seven()))
+
+
+def test_one_dot_of_a_large_image_is_nothing_drawn() -> None:
+    image = Image.new("L", (500, 500), 255)
+    image.putpixel((250, 250), 0)
+    with pytest.raises(ValueError, match="wanted something drawn"):
+        read_digit(image)
+
+
+@pytest.mark.parametrize("size", [8, 32])
+def test_other_input_sizes(size: int) -> None:
+    model = make_vit(**DIGIT_SIZES | {"image_size": size})
+    own = Classifier(model, list("abcdefg"))
+    assert read_digit(a_seven(), size).shape == (1, size, size)
+    assert len(own.classify(a_seven())) == 7
+    whole = read_digit(a_seven(), 64)
+    assert torch.equal(
+        read_digit(a_seven(), size), nn.AvgPool2d(64 // size)(whole)
+    )
 
 
 def test_what_is_given_stays_as_it_is() -> None:
@@ -433,10 +570,18 @@ def test_what_is_given_stays_as_it_is() -> None:
     assert (image.size, image.tobytes()) == ((900, 900), before)
 
 
-def truncated(kind: str) -> bytes:
+def saved(kind: str) -> bytes:
     file = io.BytesIO()
-    a_seven(300).save(file, kind)
-    return file.getvalue()[: len(file.getvalue()) // 2]
+    a_seven(96).save(file, kind)
+    return file.getvalue()
+
+
+def io_image(data: bytes) -> Any:
+    return Image.open(io.BytesIO(data))
+
+
+def truncated(kind: str) -> bytes:
+    return saved(kind)[: len(saved(kind)) // 2]
 
 
 def huge() -> bytes:
@@ -471,6 +616,30 @@ def test_what_is_no_image(
     assert "\n" not in str(error.value)
 
 
+def test_whatever_byte_of_a_png_is_flipped(tmp_path: Path) -> None:
+    path = tmp_path / "seven.png"
+    data = saved("PNG")
+    for i in range(len(data) - 12):  # the end mark follows, which is empty
+        damaged = bytearray(data)
+        damaged[i] ^= 1 << i % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="wanted an image, got"):
+            read_digit(path)
+    path.write_bytes(data)
+    assert torch.equal(read_digit(path), read_digit(a_seven(96)))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "WEBP"])
+def test_wherever_a_file_ends_too_early(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"seven.{kind}"
+    data = saved(kind)
+    expected = read_digit(io_image(data))
+    for end in range(0, len(data) - 1, 1 + len(data) // 100):
+        path.write_bytes(data[:end])
+        with contextlib.suppress(ValueError):
+            assert torch.equal(read_digit(path), expected)
+
+
 def test_a_picture_that_is_only_suspiciously_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,6 +649,13 @@ def test_a_picture_that_is_only_suspiciously_large(
         warnings.simplefilter("ignore")  # as a reader may have it
         with pytest.raises(ValueError, match="an image, got: Image size"):
             read_digit(tmp_path / "seven.png")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="image, got no regular file"):
+        read_digit(tmp_path / "pipe")
 
 
 def test_no_file_and_no_permission(tmp_path: Path) -> None:
@@ -580,6 +756,12 @@ def test_a_file_that_lacks_a_parameter_or_was_altered(tmp_path: Path) -> None:
 def test_a_model_that_is_no_classifier(changes: dict[str, int]) -> None:
     model = make_vit(**DIGIT_SIZES | {"n_classes": 10} | changes)
     with pytest.raises(
-        ValueError, match="model must have n_channels, image_s"
+        ValueError, match="model must have n_channels and n_classes"
     ):
         Classifier(model, list("0123456789"))
+
+
+def test_a_model_of_an_image_size_that_does_not_fit() -> None:
+    model = make_vit(**DIGIT_SIZES | {"image_size": 12})
+    with pytest.raises(ValueError, match="image_size must divide 64, got 12"):
+        Classifier(model, list("abcdefg"))

@@ -1,17 +1,17 @@
-# Made from docs/chapters/40-cli.md (37332b1b4031). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (7c9c51cba711). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from attention_book.cli.app import app
+from attention_book.cli.app import app, print_error
 from attention_book.cli.options import (
     DeviceName,
     PrecisionName,
     refuse_folder,
 )
-from attention_book.images.classifier import DIGITS, Classifier
+from attention_book.images.classifier import DIGITS, UNSURE, Classifier
 from attention_book.runtime import get_compute_config
 
 
@@ -35,12 +35,15 @@ def classify(
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
 ) -> None:
-    """Say which handwritten digit an image shows."""
+    """Say which digit an image shows, handwritten or printed."""
     refuse_folder(model)
     model_bytes = model.stat().st_size
     compute = get_compute_config(device, precision, model_bytes=model_bytes)
     classifier = Classifier.load(model, compute)
     for image in images:
-        guesses = classifier.classify(image)[:n]
-        text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses)
+        guesses = classifier.classify(image)
+        text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses[:n])
         typer.echo(f"{image}: {text}" if len(images) > 1 else text)
+        _, most = guesses[0]
+        if most < UNSURE:
+            print_error(f"{image}: not sure of this one ({most:.0%})")

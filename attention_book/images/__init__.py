@@ -1,14 +1,23 @@
-# Made from docs/chapters/37-images.md (3b116f8b0085). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.images.classifier import DIGITS, Classifier
-from attention_book.images.files import open_image, read_digit, to_grayscale
+# Made from docs/chapters/37-images.md (54de1a995fdf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.images.classifier import DIGITS, UNSURE, Classifier
+from attention_book.images.files import (
+    find_ink,
+    open_image,
+    read_digit,
+    to_digit,
+    to_pixels,
+)
 from attention_book.images.weights import load_vit
 
 
 __all__ = [
     "DIGITS",
+    "UNSURE",
     "Classifier",
+    "find_ink",
     "load_vit",
     "open_image",
     "read_digit",
-    "to_grayscale",
+    "to_digit",
+    "to_pixels",
 ]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (1a0629c16d67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (efc16f227c7a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,19 @@ from attention_book.runtime import (
 from attention_book.vit.model import ViT
 
 
-__all__ = ["DIGITS", "Classifier"]
+__all__ = ["DIGITS", "UNSURE", "Classifier"]
 
 
 DIGITS = Path(__file__).parents[1] / "models" / "digits.safetensors"
+UNSURE = 0.5  # an answer less probable than this is in doubt
 
 
 class Classifier:
-    """A ViT for grey handwriting, 8 by 8, and the names of its classes.
+    """A ViT for handwriting in grey, and the names of its classes.
 
     Args:
-        model: Takes images (batch, 1, 8, 8); it is copied.
+        model: Takes images (batch, 1, size, size), where size divides 64; it
+            is copied.
         labels: The name of each class.
         compute: On which device, and in which precision.
 
@@ -41,12 +43,15 @@ class Classifier:
         compute: ComputeConfig = ON_CPU,
     ) -> None:
         c = model.config
-        got = (c.n_channels, c.image_size, c.n_classes)
-        wanted = (1, 8, len(labels))
+        got = (c.n_channels, c.n_classes)
+        wanted = (1, len(labels))
         if got != wanted:
             raise ValueError(
-                "model must have n_channels, image_size and n_classes "
-                f"{wanted}, got {got}"
+                f"model must have n_channels and n_classes {wanted}, got {got}"
+            )
+        if 64 % c.image_size:
+            raise ValueError(
+                f"model's image_size must divide 64, got {c.image_size}"
             )
         self.labels = list(labels)
         self.compute = compute
@@ -88,7 +93,8 @@ class Classifier:
             ValueError: It is no image, or an empty one.
         """
         compute = self.compute
-        images = read_digit(source)[None].to(compute.device, compute.dtype)
+        image = read_digit(source, self.model.config.image_size)
+        images = image[None].to(compute.device, compute.dtype)
         with compute_context(compute):
             logits = self.model(images)
         probabilities = logits.float().softmax(dim=-1)[0].tolist()
