@@ -23,8 +23,7 @@ def book(tmp_path: Path) -> "Book":
     return Book(tmp_path)
 
 
-@pytest.fixture
-def unchecked() -> Iterator[None]:
+def _switch_checks_off() -> Iterator[None]:
     """Without the tests' checking of shapes, as a reader runs the package."""
     config = getattr(sys.modules.get("jaxtyping"), "config", None)
     if config is None:  # without jaxtyping nothing is checked
@@ -34,3 +33,7 @@ def unchecked() -> Iterator[None]:
     config.update("jaxtyping_disable", True)
     yield
     config.update("jaxtyping_disable", before)
+
+
+unchecked = pytest.fixture(_switch_checks_off)
+unchecked_module = pytest.fixture(scope="module")(_switch_checks_off)

@@ -1,6 +1,7 @@
 """The attention-book command, as somebody at a terminal meets it."""
 
 import io
+import json
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from attention_book.cli import app, evaluate, main, translate
 from attention_book.cli.corpora import Corpus
 from attention_book.cli.translate import Source, read_lines
 from attention_book.corpus import WordTokenizer, make_split
+from attention_book.decoding import Translation
 from attention_book.fast_decoding import GRAMMAR, Translator
 from attention_book.training import Trainer
 from attention_book.vit import digits
@@ -208,11 +210,13 @@ def test_many_lines_are_translated_in_order(
     file.write_text("\n".join([*sources[:150], "", *sources[150:]]), "utf-8")
     sizes = []
 
-    def reverse(self: Translator, texts: list[str], **_: int) -> list[str]:
+    def reverse(
+        self: Translator, texts: list[str], **_: int
+    ) -> list[Translation]:
         sizes.append(len(texts))
-        return [text[::-1] for text in texts]
+        return [Translation(text[::-1], 1.0, is_sure=True) for text in texts]
 
-    monkeypatch.setattr(Translator, "translate", reverse)
+    monkeypatch.setattr(Translator, "translate_with_confidence", reverse)
     monkeypatch.setattr(translate, "check_line", lambda *_: None)
     found = run("translate", "--file", file).split("\n")
     assert sizes == [128, 127, 44, 1]
@@ -238,6 +242,42 @@ def test_progress_is_shown_where_nothing_else_is(
         assert run("translate", "Tom chases Jerry.") == "汤姆追逐杰瑞。\n"
 
 
+def test_a_doubtful_translation_is_printed_and_said_to_be_one() -> None:
+    texts = ["Tom chases Jerry.", "", "They chases we.", "I'm Tom!"]
+    found = CliRunner().invoke(app, ["translate", "--file", "-"],
+                               input="\n".join(texts))  # fmt: skip
+    assert found.exit_code == 0
+    lines = found.stdout.splitlines()
+    assert len(lines) == 4
+    assert (lines[0], lines[1], lines[3]) == (
+        "汤姆追逐杰瑞。", "", "我是汤姆！",
+    )  # fmt: skip
+    assert lines[2]
+    assert re.fullmatch(
+        r"attention-book: standard input:3: not sure of this one \(\d+%\); it "
+        r'knows simple sentences like "[A-Z][\w ]+\."\n',
+        found.stderr,
+    )
+    alone = CliRunner().invoke(app, ["translate", "They chases we."])
+    assert alone.stderr.startswith("attention-book: not sure of this one")
+
+
+def test_json_has_an_object_for_each_line() -> None:
+    texts = ["Tom chases Jerry.", "", "They chases we.", "Tom is a fox."]
+    found = CliRunner().invoke(app, ["translate", "--json"],
+                               input="\n".join(texts))  # fmt: skip
+    assert found.exit_code == 1
+    rows = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [row["source"] for row in rows] == [*texts[:3], ""]
+    assert [row["sure"] for row in rows] == [True, True, False, False]
+    assert rows[0]["translation"] == "汤姆追逐杰瑞。"
+    assert 0.9 < rows[0]["confidence"] <= 1
+    assert rows[2]["confidence"] < 0.5
+    assert rows[3]["confidence"] == 0
+    assert "汤姆" in found.stdout
+    assert [*rows[0]] == ["source", "translation", "confidence", "sure"]
+
+
 def test_the_default_is_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a model for which a beam finds something else."""
     specials = ["<pad>", "<bos>", "<eos>"]
@@ -257,7 +297,16 @@ def test_the_default_is_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
         beams.append(beam_size)
         return ["a"] * len(texts)
 
+    def record_with_confidence(
+        self: Translator, texts: list[str], *, beam_size: int
+    ) -> list[Translation]:
+        found = record(self, texts, beam_size=beam_size)
+        return [Translation(text, 1.0, is_sure=True) for text in found]
+
     monkeypatch.setattr(Translator, "translate", record)
+    monkeypatch.setattr(
+        Translator, "translate_with_confidence", record_with_confidence
+    )
     run("translate", "Tom chases Jerry.")
     pairs = {"a": [("Tom chases Jerry .", "a")]}
     monkeypatch.setattr(evaluate, "load_corpus", lambda _: Corpus([], pairs))
@@ -371,7 +420,7 @@ def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
     error_of: Callable[..., str],
 ) -> None:
     line = error_of("corpus", "klingon")
-    assert "grammar, catalogues, dataset:NAME or a .tsv file" in line
+    assert "grammar, wide, catalogues, dataset:NAME or" in line
     out = tmp_path / "no" / "model.safetensors"
     line = error_of("train", out, "--corpus", sentences, *SMALL)
     assert str(out) in line

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (903a625dfa88). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (f2f434c25945). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE
@@ -6,9 +6,12 @@ from rich.table import Table
 from typer import Argument, Option
 
 from attention_book.cli.app import app, make_console
+from attention_book.corpus.outliers import draw_outliers
 from attention_book.corpus.punctuation import detokenize
+from attention_book.corpus.special_tokens import UNSURE
 from attention_book.corpus.split import make_split
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
+from attention_book.corpus.wide_grammar import make_wide_split
 from attention_book.texts.cleaning import clean, split_pairs
 from attention_book.texts.readers import (
     Pair,
@@ -35,8 +38,14 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
     Raises:
         ValueError: There is no such corpus, or not enough in it.
     """
-    if name == "grammar":
-        train, *tests = make_split(n_train=60_000, n_test=n_test)
+    if name in ("grammar", "wide"):
+        if name == "grammar":
+            train, *tests = make_split(n_train=60_000, n_test=n_test)
+        else:
+            train, *tests = make_wide_split(n_train=100_000, n_test=n_test)
+            sentences = [english for english, _ in train]
+            outliers = draw_outliers(sentences, 50_000)
+            train += [(text, UNSURE) for text in outliers]
         kinds = ("unseen sentences", "unseen combinations")
         return Corpus(train, dict(zip(kinds, tests, strict=True)))
     if name == "catalogues":
@@ -47,7 +56,7 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
         pairs = read_tsv(name)
     else:
         raise ValueError(
-            "corpus must be grammar, catalogues, dataset:NAME or a .tsv "
+            "corpus must be grammar, wide, catalogues, dataset:NAME or a .tsv "
             f"file, got {name!r}"
         )
     pairs = clean(pairs)
@@ -66,7 +75,7 @@ def train_tokenizers(
     corpus: Corpus, name: str, vocab_size: int
 ) -> tuple[Tokenizer, Tokenizer]:
     """Train the tokenizers of both sides; real corpora share one."""
-    if name == "grammar":
+    if name in ("grammar", "wide"):
         sources, targets = zip(*corpus.train, strict=True)
         return WordTokenizer.train(sources), WordTokenizer.train(targets)
     texts = (text for pair in corpus.train for text in pair)
@@ -74,7 +83,7 @@ def train_tokenizers(
     return both, both
 
 
-CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv file"
+CORPUS_HELP = "grammar, wide, catalogues, dataset:NAME, or a .tsv file"
 
 
 @app.command("corpus")

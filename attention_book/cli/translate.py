@@ -1,7 +1,8 @@
-# Made from docs/chapters/40-cli.md (1d2e09a77b13). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (2333e1c2a211). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
+import json
 import os
 import stat
 import sys
@@ -24,6 +25,7 @@ from attention_book.cli.options import (
 from attention_book.corpus.special_tokens import SPECIAL_TOKENS
 from attention_book.corpus.tokenizers import WordTokenizer
 from attention_book.decoding.alignment import cross_weights
+from attention_book.decoding.confidence import Translation
 from attention_book.fast_decoding.translator import GRAMMAR, Translator
 from attention_book.runtime import get_compute_config
 
@@ -50,6 +52,9 @@ def translate(
     show_attention: Annotated[
         bool, Option("--show-attention", help="Draw the cross-attention.")
     ] = False,
+    as_json: Annotated[
+        bool, Option("--json", help="Print an object with its confidence.")
+    ] = False,
 ) -> None:
     """Translate English sentences, by default with the book's model."""
     if texts and file:
@@ -63,9 +68,13 @@ def translate(
         for line, translation in _translate_lines(translator, source, beam):
             if line.error:
                 print_error(line.error)
-            if translation or source.prefix:  # an empty line stays empty
-                typer.echo(translation)
-            if show_attention and translation:
+            elif not translation.is_sure:
+                print_error(f"{line.place}{_doubt(translation)}")
+            if as_json:
+                typer.echo(_to_json(line, translation))
+            elif translation.text or source.prefix:  # empty lines stay empty
+                typer.echo(translation.text)
+            if show_attention and translation.text:
                 _draw_attention(translator, line.text, beam)
             advance(line.size)
             is_empty &= not (line.text or line.error)
@@ -94,6 +103,7 @@ class Line(NamedTuple):
     text: str  # "" where it is blank
     error: str
     size: int  # bytes
+    place: str = ""  # to begin a message with
 
 
 @contextlib.contextmanager
@@ -161,15 +171,15 @@ def _read_line(translator: Translator, data: bytes, place: str) -> Line:
             check_line(translator, text)
     except UnicodeDecodeError as error:
         byte = f"byte 0x{data[error.start]:x} at {error.start}"
-        return Line("", f"{place}wanted UTF-8, got {byte}", size)
+        return Line("", f"{place}wanted UTF-8, got {byte}", size, place)
     except ValueError as error:
-        return Line("", f"{place}{error}", size)
-    return Line(text, "", size)
+        return Line("", f"{place}{error}", size, place)
+    return Line(text, "", size, place)
 
 
 def _translate_lines(
     translator: Translator, source: Source, beam: int
-) -> Iterator[tuple[Line, str]]:
+) -> Iterator[tuple[Line, Translation]]:
     """Yield each line with its translation, in order."""
     n_before = 0
     for chunk in read_lines(source):
@@ -181,9 +191,31 @@ def _translate_lines(
             lines.append(_read_line(translator, text, place))
         n_before += len(lines)
         texts = [line.text for line in lines if line.text]
-        found = iter(translator.translate(texts, beam_size=beam))
+        found = iter(
+            translator.translate_with_confidence(texts, beam_size=beam)
+        )
         for line in lines:
-            yield line, next(found) if line.text else ""
+            nothing = Translation("", float(not line.error), not line.error)
+            yield line, next(found) if line.text else nothing
+
+
+def _doubt(translation: Translation) -> str:
+    """Say how unsure the model is, and what it is good at."""
+    return (
+        f"not sure of this one ({translation.confidence:.0%}); it knows "
+        'simple sentences like "Yesterday Tom found a key in the garden."'
+    )
+
+
+def _to_json(line: Line, translation: Translation) -> str:
+    """Return an object of source, translation, confidence and sure."""
+    found = {
+        "source": line.text,
+        "translation": translation.text,
+        "confidence": round(translation.confidence, 4),
+        "sure": translation.is_sure,
+    }
+    return json.dumps(found, ensure_ascii=False)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
-# Made from docs/chapters/41-grammar.md (84f9b321f148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/41-grammar.md (b2e7136a7c0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
 from attention_book.corpus.lexicon import (
@@ -17,7 +18,14 @@ from attention_book.corpus.lexicon import (
 )
 
 
-__all__ = ["Phrase", "definite", "indefinite", "sentence", "statement"]
+__all__ = [
+    "Grammar",
+    "Phrase",
+    "definite",
+    "indefinite",
+    "sentence",
+    "statement",
+]
 
 
 class Phrase(NamedTuple):
@@ -27,6 +35,9 @@ class Phrase(NamedTuple):
     chinese: str
     head: str = ""  # its noun
     pairs: frozenset[tuple[str, str]] = frozenset()  # words it brings together
+
+
+Grammar = Callable[[random.Random], Phrase]  # draws a sentence
 
 
 def _fill_template(english: str, chinese: str, /, **parts: Phrase) -> Phrase:

@@ -1,5 +1,5 @@
-# Made from docs/chapters/41-grammar.md (6c50bbd072e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from collections.abc import Iterable
+# Made from docs/chapters/41-grammar.md (ab64c0203833). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Callable, Iterable
 
 from attention_book.corpus.lexicon import (
     _COLOURS,
@@ -61,11 +61,12 @@ def read_pairs(english: str) -> set[tuple[str, str]]:
 
 def find_leaks(
     sentences: Iterable[str],
+    read: Callable[[str], set[tuple[str, str]]] = read_pairs,
 ) -> list[tuple[str, tuple[str, str]]]:
     """Return each sentence that holds a held-out pair, and that pair."""
     return [
         (english, pair)
         for english in sentences
-        for pair in sorted(read_pairs(english))
+        for pair in sorted(read(english))
         if is_held_out(pair)
     ]

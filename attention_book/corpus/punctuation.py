@@ -1,4 +1,4 @@
-# Made from docs/chapters/41-grammar.md (54a37f264fb9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/41-grammar.md (a1a7c46df77a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 
 
@@ -7,14 +7,25 @@ __all__ = ["detokenize", "tokenize"]
 
 _HAN = r"[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]"
 
+_WHO = "he|she|it|that|there|who|what|where|when"  # 's is "is" after these
+_CONTRACTIONS = [
+    (r"\b(ca)n't\b", r"\1n not"),
+    (r"\b(w)on't\b", r"\1ill not"),
+    (r"\b(sha)n't\b", r"\1ll not"),
+    (r"n't\b", " not"),
+    (r"\b(I)'m\b", r"\1 am"),
+    (rf"\b({_WHO})'s\b", r"\1 is"),
+    (r"\b(you|we|they)'re\b", r"\1 are"),
+    (rf"\b(I|you|we|they|{_WHO})'ll\b", r"\1 will"),
+    (r"'s\b", "'s"),
+]
+
 
 def tokenize(text: str) -> str:
     """Put spaces around the punctuation of an English sentence."""
     text = text.replace("’", "'")
-    text = re.sub(r"\b([Cc]a)n't\b", r"\1n not", text)
-    text = re.sub(r"\b([Ww])on't\b", r"\1ill not", text)
-    text = re.sub(r"\b([Ss]ha)n't\b", r"\1ll not", text)
-    text = re.sub(r"n't\b", " not", text)
+    for pattern, written_out in _CONTRACTIONS:
+        text = re.sub(pattern, written_out, text, flags=re.IGNORECASE)
     return " ".join(re.findall(r"'s\b|\w+|[^\w\s]", text))
 
 

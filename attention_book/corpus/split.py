@@ -1,10 +1,10 @@
-# Made from docs/chapters/11-corpus.md (a5104844fce9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (4c70616692ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter
 from typing import NamedTuple
 
-from attention_book.corpus.grammar import sentence
+from attention_book.corpus.grammar import Grammar, sentence
 
 
 __all__ = ["Split", "is_held_out", "make_split"]
@@ -24,7 +24,9 @@ def is_held_out(pair: tuple[str, str]) -> bool:
     return digest[0] < 26  # of 256: a tenth
 
 
-def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
+def make_split(
+    n_train: int, n_test: int, seed: int = 0, grammar: Grammar = sentence
+) -> Split:
     """Draw sentences without repetition until every part is full.
 
     Both tests have n_test sentences, equally many of each English length.
@@ -35,7 +37,7 @@ def make_split(n_train: int, n_test: int, seed: int = 0) -> Split:
     missing = Counter[int]()  # lengths that split.sentences still lacks
     sizes = (n_train, n_test, n_test)
     while any(len(p) < n for p, n in zip(split, sizes, strict=True)):
-        phrase = sentence(rng)
+        phrase = grammar(rng)
         if phrase.english in seen:
             continue
         seen.add(phrase.english)

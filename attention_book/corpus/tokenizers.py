@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (063b3062af7d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (2431d4baa8cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
@@ -30,7 +30,7 @@ class WordTokenizer:
         return len(self.words)
 
     def encode(self, text: str) -> list[int]:
-        """Return the token id of each word, in lower case if need be.
+        """Return the token id of each word, in other case if need be.
 
         Raises:
             ValueError: Words are not in the vocabulary; names them.
@@ -38,11 +38,10 @@ class WordTokenizer:
         token_ids = []
         unknown = []
         for word in tokenize(text).split():
-            known = word if word in self.token_ids else word.lower()
-            if known in self.token_ids:
-                token_ids.append(self.token_ids[known])
-            else:
-                unknown.append(word)
+            forms = (word, word.lower(), word.capitalize())
+            known = [self.token_ids[w] for w in forms if w in self.token_ids]
+            token_ids += known[:1]
+            unknown += [] if known else [word]
         if unknown:
             names = " ".join(dict.fromkeys(unknown))
             raise ValueError(f"unknown words: {names}")

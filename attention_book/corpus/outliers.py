@@ -1,0 +1,313 @@
+# Made from docs/chapters/54-confidence.md (09ecf78fc98d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import random
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+
+from attention_book.corpus.lexicon import (
+    _COLOURS,
+    _NOUNS,
+    _NUMBERS,
+    _PLACES,
+    _QUALITIES,
+    _TIMES,
+    _VERBS,
+    PEOPLE,
+)
+from attention_book.corpus.split import is_held_out
+
+
+__all__ = ["draw_outliers", "shape"]
+
+
+_EXTRA = [
+    "was",
+    "were",
+    "did",
+    "does",
+    "do",
+    "will",
+    "not",
+    "is",
+    "am",
+    "are",
+    "who",
+    "what",
+    "where",
+    "when",
+    "because",
+    "and",
+    "than",
+    "there",
+    "in",
+    "at",
+    "please",
+    "yes",
+    "no",
+    "the",
+    "a",
+    "an",
+    "this",
+    "that",
+    "these",
+    "those",
+    "it",
+    "its",
+    "they",
+    "them",
+    "their",
+    "you",
+    "me",
+    "him",
+    "us",
+    "her",
+    "he",
+    "she",
+    "we",
+    "I",
+    "my",
+    "your",
+    "our",
+    "his",
+    "'s",
+    "garden",
+    "school",
+    "kitchen",
+    "market",
+    "week",
+    "day",
+    "year",
+    "moment",
+    "one",
+    ".",
+    ",",
+    "?",
+    "!",
+]
+
+
+def _classes() -> dict[str, str]:
+    """The class of each word whose form matters, but not itself."""
+    found = dict.fromkeys(PEOPLE, "NAME")
+    for noun in _NOUNS:
+        found[noun] = "vowel" if noun[0] in "aeiou" else "noun"
+        found[f"{noun}s"] = "nouns"
+    found |= dict.fromkeys(_COLOURS, "colour")
+    found |= dict.fromkeys(_QUALITIES, "quality")
+    found |= {row[0]: "comparative" for row in _QUALITIES.values()}
+    found |= dict.fromkeys(_NUMBERS, "number")
+    for verb in _VERBS:
+        kind = "result" if verb.participle == "-" else "action"
+        for name, word in zip(verb._fields[:4], verb[:4], strict=True):
+            found[word] = f"{kind}_{name}"
+    found |= dict.fromkeys(("your", "his", "our", "their", "its"), "my")
+    found |= {"my": "my", "she": "he", "they": "we", "him": "me"}
+    return found | {"us": "me", "them": "me", "those": "these"}
+
+
+_CLASS = _classes()
+_ADJECTIVE = r"(?:(?:quality (?:(?:and|,) )?)?(?:quality|colour) )?"
+_CHUNKS = [
+    (r"\b(?:NAME 's|the (?:noun|vowel) 's)", "my"),
+    (rf"\b(?:a {_ADJECTIVE}noun|an vowel"
+     rf"|one {_ADJECTIVE}(?:noun|vowel))\b", "A"),
+    (rf"\b(?:the|this|that|my|her) {_ADJECTIVE}(?:noun|vowel)\b", "THE"),
+    (rf"\b(?:the|these|my|her) (?:number )?{_ADJECTIVE}nouns\b", "THOSE"),
+    (rf"\b(?:number )?{_ADJECTIVE}nouns\b", "SOME"),
+]  # fmt: skip
+_PHRASES = [
+    *((place, "PLACE") for place in _PLACES),
+    *(
+        (time, kind.upper())
+        for kind, table in _TIMES.items()
+        for time in table
+    ),
+]
+
+
+def shape(english: str) -> str:
+    """Return a sentence with its words and noun phrases made anonymous.
+
+    Sentences of one shape are all in the grammar or all outside.
+    """
+    for phrase, name in _PHRASES:
+        english = re.sub(rf"\b{phrase}\b", name, english)
+    text = " ".join(_CLASS.get(word, word) for word in english.split())
+    for pattern, name in _CHUNKS:
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def _split_shape(text: str) -> tuple[set[str], str]:
+    """Cut a shape into its clauses, and what holds them together."""
+    text = re.sub(r" [.?!]$", "", text)
+    parts = re.split(r"\b(because|when|and)\b|([,.?!])", text)
+    pieces = {part.strip() for part in parts[::3]}
+    joints = [a or b for a, b in zip(parts[1::3], parts[2::3], strict=True)]
+    return pieces, " ".join(joints)
+
+
+def _forms() -> dict[str, list[str]]:
+    """The other forms of each word."""
+    groups = [[form for form in verb[:4] if form != "-"] for verb in _VERBS]
+    groups += [[noun, f"{noun}s"] for noun in _NOUNS]
+    groups += [[word, row[0]] for word, row in _QUALITIES.items()]
+    for line in (
+        "am is are was were", "do does did will", "I me my", "we us our",
+        "he him his", "she her", "they them their", "it its", "a an the",
+        "this these that those", "who what where when", "because and when",
+        "in at", "there it that", "yesterday tomorrow now tonight",
+    ):  # fmt: skip
+        groups.append(line.split())
+    found = defaultdict[str, list[str]](list)
+    for group in groups:
+        for word in group:
+            found[word] += [other for other in group if other != word]
+    return dict(found)
+
+
+_FORMS = _forms()
+
+
+@cache
+def _is_kept(word: str, noun: str) -> bool:
+    return not is_held_out((word, noun))
+
+
+_BASE = {form: verb.base for verb in _VERBS for form in verb[:4]}
+_BASE.pop("-")
+_BASE |= {row[0]: word for word, row in _QUALITIES.items()}
+_BASE |= {word: word for word in (*_COLOURS, *_QUALITIES, *_NUMBERS)}
+_HEAD = {form: noun for noun in _NOUNS for form in (noun, f"{noun}s")}
+_HEAD |= {name: name for name in PEOPLE}
+
+
+def _has_no_held_out_pair(words: Sequence[str]) -> bool:
+    """Whether no word of it is held out with any noun of it."""
+    nouns = {_HEAD[word] for word in words if word in _HEAD}
+    bases = {_BASE[word] for word in words if word in _BASE}
+    return all(_is_kept(base, noun) for base in bases for noun in nouns)
+
+
+class _Corruptor:
+    """Makes sentences wrong in many ways."""
+
+    def __init__(self, rng: random.Random, sentences: Sequence[str]) -> None:
+        self.rng = rng
+        self.sentences = [sentence.split() for sentence in sentences]
+        words = {word for sentence in self.sentences for word in sentence}
+        self.words = sorted(words)
+        self.forms = sorted(_BASE)
+        self.after = defaultdict[str, list[str]](list)
+        for sentence in self.sentences[:10_000]:
+            for a, b in zip(["", *sentence], [*sentence, ""], strict=True):
+                self.after[a].append(b)
+
+    def word(self) -> str:
+        """Any word, most often one that carries the grammar."""
+        pools = [self.words, self.forms, _EXTRA, _EXTRA]
+        return self.rng.choice(self.rng.choice(pools))
+
+    def babble(self) -> list[str]:
+        """A walk in which each two neighbours occur somewhere."""
+        words: list[str] = []
+        word = self.rng.choice(self.after[""])
+        while word and len(words) < 16:
+            words.append(word)
+            word = self.rng.choice(self.after[word])
+        return words
+
+    def splice(self, words: list[str]) -> list[str]:
+        """The beginning of one sentence and the end of another."""
+        other = self.rng.choice(self.sentences)
+        i = self.rng.randint(1, len(words))
+        return words[:i] + other[self.rng.randrange(len(other)) :]
+
+    def move(self, words: list[str]) -> list[str]:
+        """One to three words somewhere else."""
+        n = self.rng.randint(1, 3)
+        i = self.rng.randrange(len(words))
+        taken, rest = words[i : i + n], words[:i] + words[i + n :]
+        j = self.rng.randint(0, len(rest))
+        return rest[:j] + taken + rest[j:]
+
+    def swap(self, words: list[str]) -> list[str]:
+        """Two neighbours the other way round."""
+        i = self.rng.randrange(len(words))
+        return words[:i] + words[i : i + 2][::-1] + words[i + 2 :]
+
+    def drop(self, words: list[str]) -> list[str]:
+        """One to three words less."""
+        i = self.rng.randrange(len(words))
+        return words[:i] + words[i + self.rng.choice([1, 1, 2, 3]) :]
+
+    def insert(self, words: list[str]) -> list[str]:
+        """One word more, or some of another sentence."""
+        i = self.rng.randint(0, len(words))
+        more = [self.word()]
+        if self.rng.random() < 0.4:
+            other = self.rng.choice(self.sentences)
+            start = self.rng.randrange(len(other))
+            more = other[start : start + self.rng.randint(1, 5)]
+        return [*words[:i], *more, *words[i:]]
+
+    def confuse(self, words: list[str]) -> list[str]:
+        """A word in another form: we for us, chases for chase."""
+        places = [i for i, word in enumerate(words) if word in _FORMS]
+        if not places:
+            return self.replace(words)
+        i = self.rng.choice(places)
+        return [*words[:i], self.rng.choice(_FORMS[words[i]]), *words[i + 1 :]]
+
+    def replace(self, words: list[str]) -> list[str]:
+        """Another word."""
+        i = self.rng.randrange(len(words))
+        return [*words[:i], self.word(), *words[i + 1 :]]
+
+    def corrupt(self) -> list[str]:
+        """Return a sentence with one mistake or more."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.12:
+            return self.babble()
+        words = rng.choice(self.sentences)
+        if kind < 0.24:
+            return self.splice(words)
+        if kind < 0.28:
+            return rng.sample(words, len(words))
+        ways = [self.move, self.swap, self.drop, self.insert, self.replace]
+        ways += [self.drop, self.replace, self.confuse, self.confuse]
+        for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
+            if words:
+                words = rng.choice(ways)(words)
+        return words
+
+
+def draw_outliers(
+    sentences: Sequence[str], n: int, seed: int = 0
+) -> list[str]:
+    """Return n sentences of the same words that are in no known shape.
+
+    None has a held-out pair, so that it can be trained on.
+
+    Source: Hendrycks et al. (2019), outlier exposure.
+    """
+    rng = random.Random(seed)
+    known = set[str]()
+    skeletons = set[str]()
+    for sentence in sentences:
+        pieces, skeleton = _split_shape(shape(sentence))
+        known |= pieces
+        skeletons.add(skeleton)
+    corruptor = _Corruptor(rng, sentences)
+    found: dict[str, None] = {}
+    while len(found) < n:
+        words = corruptor.corrupt()
+        text = " ".join(words)
+        if not words or text in found or not _has_no_held_out_pair(words):
+            continue
+        pieces, skeleton = _split_shape(shape(text))
+        if not pieces <= known or skeleton not in skeletons:
+            found[text] = None
+    return list(found)

@@ -1,0 +1,194 @@
+"""The wide grammar of chapter 53 and the sentences outside it."""
+
+import hashlib
+import itertools
+import json
+import random
+
+import pytest
+
+from attention_book.corpus import (
+    Phrase,
+    detokenize,
+    find_leaks,
+    make_split,
+    read_pairs,
+    tokenize,
+)
+from attention_book.corpus import sentence as narrow_sentence
+from attention_book.corpus.lexicon import _NOUNS, _NUMBERS, _VERBS
+from attention_book.corpus.outliers import draw_outliers, shape
+from attention_book.corpus.split import Split, is_held_out
+from attention_book.corpus.wide_grammar import make_wide_split, wide_sentence
+from attention_book.corpus.wide_leaks import read_wide_pairs
+
+
+pytestmark = pytest.mark.usefixtures("unchecked_module")
+
+
+@pytest.fixture(scope="module")
+def drawn(unchecked_module: None) -> list[Phrase]:
+    rng = random.Random(100)
+    return [wide_sentence(rng) for _ in range(4_000)]
+
+
+@pytest.fixture(scope="module")
+def split(unchecked_module: None) -> Split:
+    return make_wide_split(n_train=4_000, n_test=200)
+
+
+def test_no_sentence_has_two_translations(drawn: list[Phrase]) -> None:
+    answers: dict[str, str] = {}
+    for phrase in drawn:
+        chinese = answers.setdefault(phrase.english, phrase.chinese)
+        assert chinese == phrase.chinese, phrase
+
+
+def test_narrow_sentences_are_read_as_before() -> None:
+    rng = random.Random(7)
+    for _ in range(1_000):
+        phrase = narrow_sentence(rng)
+        assert read_wide_pairs(phrase.english) == read_pairs(phrase.english)
+
+
+def test_what_is_read_is_what_was_noted(drawn: list[Phrase]) -> None:
+    for phrase in drawn:
+        assert read_wide_pairs(phrase.english) == phrase.pairs, phrase
+
+
+@pytest.mark.parametrize(
+    ("english", "pairs"),
+    [
+        ("in the garden Tom bought a book .", "buy book"),
+        ("the cat chased a red bird .", "chase bird|red bird"),
+        ("she bought me a big hat .", "buy hat|big hat"),
+        ("did you sell Anna the car that Bob lost ?", "sell car|lose car"),
+        ("an apple and a hat are red .", "red apple|red hat"),
+        ("the bird that is black chased Tom .", "black bird|chase Tom"),
+        ("the cat that chased Tom is big .", "chase Tom|big cat"),
+        ("Tom saw Anna and Bob is dirty .", "see Anna|dirty Bob"),
+        ("Tom saw Anna and Bob .", "see Anna|see Bob"),
+        ("is that small car in the dirty house clean ?",
+         "small car|dirty house|clean car"),
+        ("buy a pen , two keys and a hat .",
+         "buy pen|buy key|two key|buy hat"),
+        ("there are no red cows in my big car .", "red cow|big car"),
+        ("when he lost the key , Tom sold the house .",
+         "lose key|sell house"),
+        ("the big garden is clean .", ""),
+        ("the key Tom lost is not lighter than mine .", "lose key|light key"),
+    ],
+)  # fmt: skip
+def test_pairs_are_read_from_the_words(english: str, pairs: str) -> None:
+    expected = {tuple(pair.split()) for pair in pairs.split("|") if pair}
+    assert read_wide_pairs(english) == expected
+
+
+def test_no_sentence_of_training_holds_a_held_out_pair(split: Split) -> None:
+    training, sentences, combinations = (
+        [english for english, _ in part] for part in split
+    )
+    assert find_leaks(training, read_wide_pairs) == []
+    assert find_leaks(sentences, read_wide_pairs) == []
+    leaky = {
+        english for english, _ in find_leaks(combinations, read_wide_pairs)
+    }
+    assert leaky == set(combinations)
+    assert is_held_out(("green", "key"))
+    planted = "Tom saw the key that is green ."
+    assert find_leaks([*training, planted], read_wide_pairs) == [
+        (planted, ("green", "key"))
+    ]
+
+
+def test_the_parts_do_not_overlap_and_tests_are_equally_long(
+    split: Split,
+) -> None:
+    texts = [[english for english, _ in part] for part in split]
+    assert len({*itertools.chain(*texts)}) == 4_400
+    _, a, b = ([len(english.split()) for english in part] for part in texts)
+    assert sorted(a) == sorted(b)
+    assert len(set(a)) > 12
+    narrow = make_split(n_train=1, n_test=1000)
+    for part in narrow[1:]:  # so that chapter 11 may score the same model
+        assert not {english for english, _ in part} & {*texts[0]}
+
+
+def test_the_sentences_of_a_seed_never_change(split: Split) -> None:
+    """Saved models and their scores stand on them."""
+    text = json.dumps(list(split), ensure_ascii=False)
+    assert hashlib.sha256(text.encode()).hexdigest() == (
+        "3aba4f3431073c01a11257d91c332a1a146b3b80f4447599ac924d84e4bc16e1"
+    )
+
+
+def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
+    measure_of = dict(_NOUNS.values())
+    for phrase in drawn:
+        words = phrase.chinese.split()
+        for i, word in enumerate(words[:-1]):
+            if word in (*_NUMBERS.values(), "一"):
+                noun = next(w for w in words[i + 2 :] if w in measure_of)
+                assert words[i + 1] == measure_of[noun], phrase
+
+
+def test_articles_and_tenses(drawn: list[Phrase]) -> None:
+    past = {verb.past for verb in _VERBS}
+    for phrase in drawn:
+        words, chinese = phrase.english.split(), phrase.chinese.split()
+        for article, following in itertools.pairwise(words):
+            if article in ("a", "an"):
+                assert (article == "an") == (following[0] in "aeiou"), phrase
+        assert phrase.chinese[-1] in "。？！", phrase
+        if set(words) <= {*words} - past and "when" not in words:
+            assert not ("了" in chinese and "did" not in words) or (
+                {"do", "does", "see", "find"} & {*words}
+            ), phrase
+        if "will" in words:
+            assert "会" in chinese, phrase
+        assert tokenize(detokenize(phrase.english)) == phrase.english
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("the cat is black .", "猫是黑色的。"),
+        ("an apple is red .", "苹果是红色的。"),
+        ("Tom found the key .", "汤姆找到了那把钥匙。"),
+        ("open", ""),
+    ],
+)
+def test_what_newcomers_type_is_in_the_grammar(
+    english: str, chinese: str, drawn: list[Phrase]
+) -> None:
+    known = {shape(phrase.english) for phrase in drawn}
+    assert (shape(english) in known) == bool(chinese)
+
+
+def test_outliers_are_in_no_known_shape_and_leak_nothing(split: Split) -> None:
+    sentences = [english for english, _ in split.train]
+    outliers = draw_outliers(sentences, 1_500)
+    assert len(set(outliers)) == 1_500
+    assert not {shape(text) for text in outliers} & {*map(shape, sentences)}
+    assert find_leaks(outliers, read_wide_pairs) == []
+    assert draw_outliers(sentences, 20) == outliers[:20]
+    assert draw_outliers(sentences, 20, seed=1) != outliers[:20]
+    words = {word for text in sentences for word in text.split()}
+    new = {word for text in outliers for word in text.split()} - words
+    assert {"were", "week"} >= new - {"day", "year", "moment"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("Tom saw a red book .", "Anna found the pen .", False),
+        ("Tom bought a red book .", "Anna sold one pen .", True),
+        ("he saw me in the garden .", "she found us at school .", True),
+        ("a apple", "an apple", False),
+        ("a big apple", "a red and pretty book", False),
+        ("a big hat", "a pretty , red book", True),
+        ("Tom finds it", "Tom buys it", False),
+    ],
+)
+def test_shapes(one: str, other: str, alike: bool) -> None:
+    assert (shape(one) == shape(other)) is alike
