@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (b4bcf450d6e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (0b8cee4a0a15). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: what must be set before anything large is imported."""
 
 import atexit
@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from collections.abc import Iterator
 
 
 def main() -> None:
@@ -44,17 +44,30 @@ def _quit(*_: object) -> None:
     os._exit(130)
 
 
-class _Output(io.FileIO):
+class _Output(io.TextIOWrapper):
     """Standard output or error; its errors say which of them it is."""
 
     def __init__(self, number: int, title: str) -> None:
-        super().__init__(number, "w", closefd=False)
+        # not in Python, where Ctrl-C could come between writing and counting
+        raw = io.FileIO(number, "w", closefd=False)
+        super().__init__(io.BufferedWriter(raw), "utf-8", "backslashreplace")
         self.title = title
 
-    def write(self, data: Any) -> int:
-        """Write, or end quietly if the reader has left, as head does."""
+    def write(self, text: str) -> int:
+        """Write into the buffer."""
+        with self._named_errors():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Write what the buffer holds."""
+        with self._named_errors():
+            super().flush()
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Name the stream; end quietly if the reader has left, as of head."""
         try:
-            return super().write(data)
+            yield
         except BrokenPipeError:
             raise SystemExit(141) from None
         except OSError as error:
@@ -88,8 +101,7 @@ def _open_output(stream: object, number: int, title: str) -> io.TextIOWrapper:
         except UnicodeEncodeError:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         return stream
-    buffer = io.BufferedWriter(_Output(number, title))
-    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace")
+    return _Output(number, title)
 
 
 def _leave(status: object) -> None:

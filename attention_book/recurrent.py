@@ -1,4 +1,4 @@
-# Made from docs/chapters/44-seq2seq.md (ca1dd0182cbd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/44-seq2seq.md (53853c2ac506). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -212,7 +212,7 @@ def greedy_decode(
         lengths: How many tokens of each sentence are real.
         bos: The token that every translation begins with; not returned.
         eos: The token that ends a translation. What comes after it is eos
-            as well.
+            as well. -1 if none does.
         max_length: Stop here even if some sentence has not ended.
 
     Returns:
@@ -223,7 +223,7 @@ def greedy_decode(
     """
     vocab_size = model.embedding.num_embeddings
     for name, token_id in ("bos", bos), ("eos", eos):
-        check_size(name, token_id, min_size=0)
+        check_size(name, token_id, min_size=-1 if name == "eos" else 0)
         if token_id >= vocab_size:
             raise ValueError(
                 f"{name} must be from 0 to {vocab_size - 1}, got {token_id}"

@@ -1,4 +1,4 @@
-# Made from docs/chapters/55-tensor-files.md (36c26000f021). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/55-tensor-files.md (c7e22d976f30). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 import math
 import os
@@ -24,6 +24,7 @@ __all__ = [
     "Metadata",
     "TensorFile",
     "Tensors",
+    "check_finite",
     "check_regular",
     "check_tensors",
     "one_line",

@@ -16,7 +16,7 @@ from literate.chapter import PACKAGE, ROOT, WORKSHOP, names, read_all
 
 
 MOST_LINES = 350
-FOUNDATIONS = ("checks", "runtime")
+FOUNDATIONS = ("checks", "runtime", "tensor_files")
 FIRST = ("pooling", "scoring")
 SECOND = ("caches", "padding")
 AT_ROOT = {"__init__": "", "_api": "", "__main__": "cli"}

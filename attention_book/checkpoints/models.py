@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (00de90098330). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (d7ac7d4a4cbb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-MAX_TEXT = 200  # characters of a word, or of the name of a class
+_MAX_TEXT = 200  # characters of a word, or of the name of a class
 
 
 class SavedModel(NamedTuple):
@@ -93,9 +93,9 @@ def _config_to_dict(model: nn.Module) -> dict[str, Any]:
 def _check_text(kind: str, text: object) -> None:
     """Raise ValueError unless a terminal may show this, and on one line."""
     size = len(text) if isinstance(text, str) and text.isprintable() else 0
-    if not 0 < size <= MAX_TEXT:
+    if not 0 < size <= _MAX_TEXT:
         raise ValueError(
-            f"{kind} must be printable texts of at most {MAX_TEXT} "
+            f"{kind} must be printable texts of at most {_MAX_TEXT} "
             f"characters, got {one_line(repr(text), 60)}"
         )
 
@@ -150,7 +150,7 @@ def _progress_tensors(model: nn.Module, steps: int) -> tuple[Tensors, ...]:
     return optimizer, losses, scale
 
 
-MAX_SIZE = 2**20  # the largest number in a configuration
+_MAX_SIZE = 2**20  # the largest number in a configuration
 _TENSORS_A_LAYER = 12  # at least, in any model of the package
 
 
@@ -162,9 +162,9 @@ def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
     """
     for key, value in config.items():
         where = f"{one_line(key, 100)!r}"
-        if type(value) in (int, float) and not abs(value) <= MAX_SIZE:
+        if type(value) in (int, float) and not abs(value) <= _MAX_SIZE:
             raise ValueError(
-                f"{where} must be at most {MAX_SIZE}, got {value}"
+                f"{where} must be at most {_MAX_SIZE}, got {value}"
             )
         if (type(value) is bool) != (key == "share_embeddings"):
             raise ValueError(f"{where} must be of another type, got {value!r}")

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (b646284883d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (602e8a52be7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
 import sys
@@ -37,7 +37,10 @@ _COMMANDS = {  # the module of each, and what it does
         "evaluate",
         "Score a translator on sentences that it was not trained on.",
     ),
-    "classify": ("classify", "Say which handwritten digit an image shows."),
+    "classify": (
+        "classify",
+        "Say which digit an image shows, handwritten or printed.",
+    ),
     "exercise": (
         "exercises",
         "List the exercises, or print one to write on: exercise 03-2 > ex.py.",

@@ -1,9 +1,8 @@
-# Made from docs/chapters/11-corpus.md (2431d4baa8cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (26e500d750a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
-from attention_book.checks import check_texts
 from attention_book.corpus.punctuation import detokenize, tokenize
 from attention_book.corpus.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
 
@@ -21,6 +20,8 @@ class WordTokenizer:
     @classmethod
     def train(cls, sentences: Iterable[str]) -> "WordTokenizer":
         """Collect the words of sentences."""
+        from attention_book.checks import check_texts  # imports PyTorch
+
         check_texts("sentences", sentences)
         words = {w for text in sentences for w in tokenize(text).split()}
         return cls([*SPECIAL_TOKENS, *sorted(words)])

@@ -1,9 +1,8 @@
-# Made from docs/chapters/33-texts.md (f3987c1d2f4e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (59dc6f0ef80b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any
 
-from attention_book.checks import check_text, check_texts, check_whole
 from attention_book.corpus.special_tokens import EOS, SPECIAL_TOKENS
 from attention_book.corpus.tokenizers import Tokenizer, WordTokenizer
 
@@ -62,6 +61,9 @@ class BPETokenizer:
             ValueError: vocab_size is below 259, or millions.
             ImportError: The library tokenizers is not installed.
         """
+        # imports PyTorch, which reading texts does without
+        from attention_book.checks import check_texts, check_whole
+
         check_texts("sentences", sentences)
         check_whole("vocab_size", vocab_size)
         if not 259 <= vocab_size <= _MAX_VOCAB_SIZE:
@@ -86,6 +88,8 @@ class BPETokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; no text is unknown."""
+        from attention_book.checks import check_text  # imports PyTorch
+
         check_text("text", text)
         return list(self.tokenizer.encode(text).ids)
 
