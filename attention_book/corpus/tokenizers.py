@@ -1,4 +1,4 @@
-# Made from docs/chapters/11-corpus.md (26e500d750a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/11-corpus.md (9b56e05d6e22). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
@@ -42,10 +42,9 @@ class WordTokenizer:
             forms = (word, word.lower(), word.capitalize())
             known = [self.token_ids[w] for w in forms if w in self.token_ids]
             token_ids += known[:1]
-            unknown += [] if known else [word]
+            unknown += [] if known or word in unknown else [word]
         if unknown:
-            names = " ".join(dict.fromkeys(unknown))
-            raise ValueError(f"unknown words: {names}")
+            raise ValueError(f"unknown words: {' '.join(unknown)}")
         return token_ids
 
     def decode(self, token_ids: Iterable[int]) -> str:
