@@ -45,7 +45,6 @@ RESULTS = Path(__file__).with_name("results") / "grammar-model.json"
 DATA = Path(__file__).parents[1] / "tests" / "data"
 PEOPLE = DATA / "newcomers.jsonl.gz"
 CALIBRATION = DATA / "newcomers-calibration.jsonl.gz"
-ALSO_RIGHT = DATA / "newcomers-also-right.json"
 OPTIONS = "--corpus wide --max-steps 5000 --dropout 0"
 RESTARTS = (900, 1200)  # steps
 
@@ -72,29 +71,18 @@ def judge_grammar(
     ]
 
 
-def judge_people(
-    translator: Translator,
-    path: Path = PEOPLE,
-    also_right: Path | None = ALSO_RIGHT,
-) -> list[Judged]:
+def judge_people(translator: Translator, path: Path = PEOPLE) -> list[Judged]:
     """Translate what people wrote, each with all accepted translations.
 
     The final punctuation mark is not compared.
-
-    Args:
-        translator: The model.
-        path: The sentences and what their author accepts.
-        also_right: What a second reader accepts as well, by source.
     """
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
     sources = [row["source"] for row in rows]
     found = translator.translate_with_confidence(sources)
     judged = []
-    also = json.loads(also_right.read_text("utf-8")) if also_right else {}
     for row, translation in zip(rows, found, strict=True):
-        references = row["references"] + also.get(row["source"], [])
-        accepted = {text.rstrip("。！？") for text in references}
+        accepted = {text.rstrip("。！？") for text in row["references"]}
         is_right = translation.text.rstrip("。！？") in accepted
         judged.append(Judged(row["source"], translation, is_right))
     return judged
@@ -164,9 +152,6 @@ def evaluate(translator: Translator) -> dict[str, Any]:
             for name, rows in judged.items()
         },
         "people": summarize(judge_people(translator)),
-        "people, by the author's list alone": summarize(
-            judge_people(translator, also_right=None)
-        ),
     }
 
 
