@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
     found = [path for path in paths if path.exists()]
     spread = ["-n", "0"]
     if len(found) != 1 or not found[0].is_file():
-        spread = ["-n", "2", "--dist", "loadfile"]
+        spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     return pytest.main([*OPTIONS.split(), "--ignore=tests/browser", *spread, *argv])
 
