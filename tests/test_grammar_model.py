@@ -58,12 +58,12 @@ def test_the_committed_weights_score_what_is_written_down(
 def test_another_split_of_either_grammar_is_known_as_well(
     translator: Translator,
 ) -> None:
-    for split in (
-        make_wide_split(n_train=1, n_test=150, seed=77),
-        make_split(n_train=1, n_test=150, seed=77),
-    ):
-        assert exact(judge_grammar(translator, split.sentences)) >= 98
-        assert exact(judge_grammar(translator, split.combinations)) >= 97
+    narrow = make_split(n_train=1, n_test=300, seed=77)
+    assert exact(judge_grammar(translator, narrow.sentences)) >= 98.5
+    assert exact(judge_grammar(translator, narrow.combinations)) >= 98.5
+    wide = make_wide_split(n_train=1, n_test=150, seed=77)
+    assert exact(judge_grammar(translator, wide.sentences)) >= 98
+    assert exact(judge_grammar(translator, wide.combinations)) >= 97
 
 
 def test_what_is_wrong_in_sentences_that_people_wrote_is_doubted(
@@ -149,8 +149,8 @@ def test_what_is_no_sentence_is_doubted(
 
 def test_no_sentence_of_chapter_11_was_seen(translator: Translator) -> None:
     narrow = make_split(n_train=1, n_test=200)
-    assert exact(judge_grammar(translator, narrow.sentences)) >= 99
-    assert exact(judge_grammar(translator, narrow.combinations)) >= 98
+    assert exact(judge_grammar(translator, narrow.sentences)) >= 99.5
+    assert exact(judge_grammar(translator, narrow.combinations)) >= 98.5
 
 
 def test_the_file_is_small() -> None:
