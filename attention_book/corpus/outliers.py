@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (09ecf78fc98d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (b47640d0b3cd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict
@@ -21,70 +21,12 @@ from attention_book.corpus.split import is_held_out
 __all__ = ["draw_outliers", "shape"]
 
 
-_EXTRA = [
-    "was",
-    "were",
-    "did",
-    "does",
-    "do",
-    "will",
-    "not",
-    "is",
-    "am",
-    "are",
-    "who",
-    "what",
-    "where",
-    "when",
-    "because",
-    "and",
-    "than",
-    "there",
-    "in",
-    "at",
-    "please",
-    "yes",
-    "no",
-    "the",
-    "a",
-    "an",
-    "this",
-    "that",
-    "these",
-    "those",
-    "it",
-    "its",
-    "they",
-    "them",
-    "their",
-    "you",
-    "me",
-    "him",
-    "us",
-    "her",
-    "he",
-    "she",
-    "we",
-    "I",
-    "my",
-    "your",
-    "our",
-    "his",
-    "'s",
-    "garden",
-    "school",
-    "kitchen",
-    "market",
-    "week",
-    "day",
-    "year",
-    "moment",
-    "one",
-    ".",
-    ",",
-    "?",
-    "!",
-]
+_EXTRA = """
+    was were did does do will not is am are who what where when because
+    and than there in at please yes no the a an this that these those it
+    its they them their you me him us her he she we I my your our his 's
+    garden school kitchen market week day year moment one . , ? !
+""".split()
 
 
 def _classes() -> dict[str, str]:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (a58d23eca14a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (38b56c7ac876). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 
@@ -12,22 +12,9 @@ from attention_book.corpus.lexicon import (
 __all__ = ["read_wide_pairs"]
 
 
-_PRONOUNS = [
-    "I",
-    "you",
-    "he",
-    "she",
-    "it",
-    "we",
-    "they",
-    "me",
-    "him",
-    "her",
-    "us",
-    "them",
-    "who",
-    "what",
-]
+_PRONOUNS = """
+    I you he she it we they me him her us them who what
+""".split()
 _GROUNDS = ["garden", "kitchen", "market", "school"]
 _PRONOUNS += ["this", "that", "these", "those", *_GROUNDS]
 _BE = ("am", "is", "are", "was", "were")
