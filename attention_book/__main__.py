@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (0b8cee4a0a15). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e99b89c41f53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: what must be set before anything large is imported."""
 
 import atexit
@@ -10,15 +10,16 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 
 def main() -> None:
     """Run the command, and end the process with its exit status."""
     catches = signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    def on_interrupt(handler: object) -> None:
+    def on_interrupt(handler: Any) -> None:
         if catches:  # what runs in the background may ignore it
-            signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]
+            signal.signal(signal.SIGINT, handler)
 
     def ready() -> None:
         gc.freeze()
@@ -104,12 +105,12 @@ def _open_output(stream: object, number: int, title: str) -> io.TextIOWrapper:
     return _Output(number, title)
 
 
-def _leave(status: object) -> None:
+def _leave(status: Any) -> None:
     """End the process, without taking PyTorch apart first if it is idle."""
     with contextlib.suppress(OSError, SystemExit):
         sys.stdout.flush()
     if threading.active_count() > 1:
-        sys.exit(status)  # type: ignore[arg-type]
+        sys.exit(status)
     atexit._run_exitfuncs()
     os._exit(int(str(status or 0)))
 

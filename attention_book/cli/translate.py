@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (2333e1c2a211). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (f3e1104b9bd2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer import Argument, Option
@@ -121,8 +121,8 @@ def _open_source(
             end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
             typer.echo(f"Type one sentence a line; {end} ends.", err=True)
         name = "standard input"
-        stdin = sys.stdin.buffer
-        yield Source(name, stdin, f"{name}:")  # type: ignore[arg-type]
+        stdin: Any = sys.stdin.buffer
+        yield Source(name, stdin, f"{name}:")
     else:
         with file.open("rb") as opened:
             yield Source(str(file), opened, f"{file}:")
