@@ -155,6 +155,13 @@ def test_an_unknown_sign_is_named() -> None:
         spans(r"$\nope$")
 
 
+def test_arrows_begin_and_end_at_the_sides_of_a_box() -> None:
+    box = Drawing(height=100).box(100, 70, 40, 20, "$W$")
+    assert box.centre == (120, 80)
+    assert (box.top(0.25), box.bottom(0.25)) == ((110, 67), (110, 93))
+    assert (box.left(0.25), box.right(0.25)) == ((97, 75), (143, 75))
+
+
 def paths(drawing: Drawing) -> list[str]:
     svg = ElementTree.fromstring(drawing.render("en", "x", ""))  # noqa: S314
     return [path.get("d", "") for path in svg.iter(f"{SVG}path")]

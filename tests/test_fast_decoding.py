@@ -300,6 +300,17 @@ def test_prepacked_weights_give_the_same(
         assert torch.equal(plain.bias, before[1])
 
 
+def test_without_onednn_nothing_is_prepacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weight = torch.ones(5, 7)
+    onednn = torch.backends.mkldnn.is_available()
+    assert prepacked.can_prepack(weight) == onednn
+    assert not prepacked.can_prepack(weight.to("meta"))
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    assert not prepacked.can_prepack(weight)
+
+
 def test_without_tiles_the_same_is_generated(
     model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

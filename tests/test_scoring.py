@@ -365,6 +365,7 @@ def test_permuting_the_keys_changes_nothing() -> None:
 def test_causal_mask_is_pytorchs_upside_down() -> None:
     theirs = nn.Transformer.generate_square_subsequent_mask(KEYS)
     assert torch.equal(causal_mask(KEYS), theirs == 0)
+    assert causal_mask(KEYS, device=torch.device("meta")).is_meta
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -565,6 +565,39 @@ def test_validation_loss_is_the_mean_of_targets(training: bool) -> None:
     assert all(p.grad is None for p in model.parameters())
 
 
+@pytest.mark.parametrize("n_batches", [4, 5])
+def test_processes_share_the_validation(n_batches: int) -> None:
+    config = replace(CONFIG, batch_tokens=13)
+    examples = make_examples(n_batches, seed=1)
+    source = [([3] * 7, target) for _, target in examples]  # a batch each
+    batches = BatchLoader(source, config)
+    assert len(batches) == n_batches
+    alone = validation_loss(make_trainer(), batches)
+    shares = []
+
+    class Share(ParallelStrategy):
+        size = 2
+
+        def __init__(self, rank: int) -> None:
+            self.rank = rank
+
+        def reduce(self, number: torch.Tensor) -> torch.Tensor:
+            shares.append(number)
+            return number
+
+    turns = []
+    for rank in (0, 1):
+        log: list[str] = []
+        trainer = make_trainer()
+        trainer.strategy = Share(rank)
+        validation_loss(trainer, Logged(batches, log))
+        turns.append(len(log))
+    assert turns == [math.ceil(n_batches / 2)] * 2  # else one would wait
+    loss, n_targets = sum(shares, torch.zeros(2)).tolist()
+    assert n_targets == sum(len(target) - 1 for _, target in examples)
+    assert loss / n_targets == pytest.approx(alone, rel=1e-5)
+
+
 def spoil_weight(trainer: Trainer) -> Callable[[], None]:
     weight = trainer.model.target_embedding.tokens.weight
     with torch.no_grad():
