@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -30,7 +31,7 @@ from literate.tangle import stitch, tangle
 
 
 TREES = ("attention_book", "literate")
-TIME_LIMIT = 200  # seconds for one file of tests: a loop without end is killed
+TIME_LIMIT = 200  # seconds of a processor for one file of tests
 NAMES = {  # the tests of a module, where its name does not tell
     "__init__": ("package",),
     "__main__": ("command",),
@@ -234,7 +235,12 @@ def apply(mutant: Mutant) -> bool:
 
 
 def run_tests(stage: list[str]) -> tuple[int | None, str]:
-    """Status (None: it took too long) and output of tests, to a failure."""
+    """Status (None: it took too long) and output of tests, to a failure.
+
+    A loop without end is killed by its limit, and what waits for nothing
+    when it has waited five times as long.
+    """
+    limit = TIME_LIMIT * len(stage)
     command = [sys.executable, "-m", "literate.test", *stage]
     command += ["-n", "0", "-x", "-p", "no:cacheprovider"]
     environment = os.environ | {
@@ -245,13 +251,16 @@ def run_tests(stage: list[str]) -> tuple[int | None, str]:
     with subprocess.Popen(
         command,
         env=environment,
+        preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_CPU, (limit, limit)
+        ),
         start_new_session=True,  # so that what the tests start ends as well
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
         try:
-            output, _ = process.communicate(timeout=TIME_LIMIT * len(stage))
+            output, _ = process.communicate(timeout=5 * limit)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]

@@ -661,7 +661,8 @@ def test_translations_in_half_precision_are_those_in_full() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     import attention_book
 
-    assert run("--version") == f"{attention_book.__version__}\n"
+    for more in ([], ["--help"]):
+        assert run("--version", *more) == f"{attention_book.__version__}\n"
 
 
 def test_help_and_wrong_usage() -> None:

@@ -372,6 +372,12 @@ def test_seeds_are_those_of_the_device(
         assert changed == [i == index for i in range(3)]
     for card, state in zip(cards, states, strict=True):
         assert torch.equal(card.get_state(), state)
+    monkeypatch.setattr(
+        torch.mps, "_get_default_mps_generator", lambda: cards[2]
+    )
+    with seeded(ComputeConfig(torch.device("mps")), 7):
+        assert not torch.equal(cards[2].get_state(), states[2])
+    assert torch.equal(cards[2].get_state(), states[2])
 
 
 def test_autocast_is_on_for_half_precision_alone() -> None:

@@ -125,6 +125,7 @@ def test_tab_separated_texts_are_read(tmp_path: Path, content: str) -> None:
         (b"a\tb\n\nc\t \n", r":3: wanted source, tab, target, got 'c'$"),
         (b"\tb\n", r":1: wanted source, tab, target, got 'b'$"),
         (b"a\tb\n\xb4\xf2\tc", r":2: wanted UTF-8, got b'\\xb4\\xf2\\tc'$"),
+        (b"\n\xb4\xf2\tc\td", r":2: wanted UTF-8, got b'\\xb4\\xf2\\tc'$"),
         ("a\tb".encode("utf-16"), r":1: wanted UTF-8, got b'\\xff\\xfe"),
         (b"a\tb\na\t\0b\n", r":2: wanted text, got a NUL byte$"),
         (b"x" * 99, r":1: .* got 'x{40}'$"),

@@ -197,6 +197,7 @@ def test_learning_rates_by_hand() -> None:
         ),
         ({"weight_decay": -0.1}, r"weight_decay must be in .* got -0.1"),
         ({"betas": (0.9, 1.0)}, r"betas\[1\] must be in .* got 1.0"),
+        ({"betas": (1.0, 0.9)}, r"betas\[0\] must be in .* got 1.0"),
         ({"schedule": "linear"}, "schedule must be one of .* got 'linear'"),
         ({"precision": "fp8"}, "precision must be one of .* got 'fp8'"),
         ({"seed": 0.5}, "seed must be a whole number, got 0.5"),
@@ -637,6 +638,30 @@ def test_it_stops_before_parameters_are_ruined(
     mend()
     unspoilt = take_steps(make_trainer(config, dropout=0.1), 5)
     assert_same(take_steps(trainer, 2), unspoilt)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_a_gradient_that_overflows_is_scaled_less_down_to_1(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_trainer()
+    monkeypatch.setattr(trainer.scaler, "get_scale", lambda: scale)
+    spoil_gradient(trainer)
+    if scale > 1:
+        trainer.step()
+        return
+    with pytest.raises(ArithmeticError, match=r"gradient norm (nan|inf)$"):
+        trainer.step()
+
+
+def test_a_strategy_may_refuse_a_config() -> None:
+    class Refusing(ParallelStrategy):
+        def check(self, config: TrainingConfig) -> None:
+            raise ValueError(f"not {config.max_steps} steps")
+
+    batches = BatchLoader(make_examples(17), CONFIG)
+    with pytest.raises(ValueError, match=r"^not 20 steps$"):
+        Trainer(make_transformer(), batches, CONFIG, strategy=Refusing())
 
 
 def test_bf16_is_close_and_not_the_same() -> None:
