@@ -217,6 +217,21 @@ def test_a_sampler_that_makes_no_sense(options: dict[str, Any]) -> None:
         sampler(torch.Generator(), **options)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("top_k", 1.5, "a whole number"),
+        ("temperature", True, "a number"),
+        ("top_p", "1", "a number"),
+    ],
+)
+def test_a_sampler_of_what_is_no_number(
+    name: str, value: Any, wanted: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be {wanted}, got"):
+        sampler(torch.Generator(), **{name: value})
+
+
 def all_translations(
     model: Transformer, source: Sequence[int], max_length: int
 ) -> dict[tuple[int, ...], float]:

@@ -1,6 +1,8 @@
 """Tangling, and the way back."""
 
+import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,15 @@ def core(n):
     return math.floor(n)
 ```
 """
+
+
+def test_it_is_a_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tangle", "--nonsense"])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(str(ROOT / "literate/tangle.py"), run_name="__main__")
+    assert "unrecognized arguments: --nonsense" in capsys.readouterr().err
 
 
 def test_the_package_equals_its_chapters() -> None:

@@ -3,6 +3,7 @@
 import json
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -386,6 +387,24 @@ def test_subwords_learn_pieces_and_never_too_few(
             match=f"^vocab_size must be from 259 to 10000000, got {few}$",
         ):
             BPETokenizer.train(["aa bb"], few)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda vocab: vocab.update({"<bos>": vocab["<eos>"], "<eos>": 1}),
+        lambda vocab: vocab.update(Ġ=len(vocab)),
+    ],
+    ids=["special ones swapped", "a gap"],
+)
+def test_subwords_are_numbered_in_order(
+    subwords: BPETokenizer, change: Callable[[dict[str, int]], None]
+) -> None:
+    saved = json.loads(json.loads(tokenizer_to_json(subwords))["subwords"])
+    change(saved["model"]["vocab"])
+    text = json.dumps({"subwords": json.dumps(saved)})
+    with pytest.raises(ValueError, match="must be numbered 0, 1, …, special"):
+        tokenizer_from_json(text)
 
 
 def test_word_tokenizers_are_saved_as_json() -> None:
