@@ -40,6 +40,7 @@ from attention_book.cli.corpora import Corpus
 from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
 from attention_book.images import load_vit
 from attention_book.processes import USER_ERRORS, lock_for_all
+from attention_book.tensor_files import parse_json
 from attention_book.training import SINGLE_PROCESS
 from attention_book.vit import ViT, ViTConfig
 from tests.factories import make_transformer
@@ -670,6 +671,12 @@ def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
     assert line.startswith(f"{path}: is being written by process ")
     assert line.endswith("; waiting for it")
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_key_that_comes_twice_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^'b' twice$"):
+        parse_json('{"a": 1, "b": {"b": 2, "c": 3, "b": 4}}')
+    assert parse_json('{"a": 1, "b": {"a": 2}}') == {"a": 1, "b": {"a": 2}}
 
 
 @pytest.mark.parametrize("mark", ["[],", "{},", '"",', "1.5,", "1000,", "[["])
