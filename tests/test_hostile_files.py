@@ -696,6 +696,14 @@ def test_a_header_of_16_megabytes_takes_little_memory(
         read_tensors(path)
 
 
+def test_the_memory_of_a_device() -> None:
+    if hasattr(os, "sysconf"):
+        n_pages = os.sysconf("SC_PHYS_PAGES")
+        found = train._memory_of(torch.device("cpu"))
+        assert found == n_pages * os.sysconf("SC_PAGE_SIZE")
+    assert train._memory_of(torch.device("mps")) == 2**40
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -579,6 +579,19 @@ def test_noise_of_the_paper_is_no_ink(
     torch.testing.assert_close(ink[5, 2:7], wanted, atol=atol, rtol=0)
 
 
+def test_a_turned_image_has_turned_ink() -> None:
+    pixels = on_paper([0.5], 0.0, 0.2, 0.35)
+    noise = 0.005 * (-1.0) ** torch.arange(14)
+    pixels[0, :, 0] += noise
+    pixels[0, 0, 1:] += noise[1:]  # of half of the edge
+    ink = find_ink(pixels)
+    assert ink[5, 4] < 0.27  # for noise there is
+    for k in (1, 2, 3):
+        assert torch.equal(
+            find_ink(pixels.rot90(k, (1, 2))), ink.rot90(k, (0, 1))
+        )
+
+
 def test_light_that_changes_slowly_is_no_ink() -> None:
     drawn = on_paper([0.5], 0.0, 0.2, 0.35)
     light = 0.5 * 0.03 * torch.linspace(-1, 1, 14)
