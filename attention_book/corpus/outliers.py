@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (a4a7d1b4822e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (57266d7fe414). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict
@@ -66,6 +66,7 @@ _CHUNKS = [
     (r"\bit\b", "NAME"),
     (r"\b(?:this|that) one\b(?! (?:noun|vowel|quality|colour))", "NAME"),
     (r"\bat (?:the|this|that|my) (?:quality )?ground\b", "PLACE"),
+    (r"\b(?:a|the) (?:quality|colour) one\b", "THE"),
     (rf"\b(?:a {_ADJECTIVE}noun|an vowel|(?:one|the|this|that|my|her) "
      rf"{_ADJECTIVE}(?:noun|vowel|ground))\b", "THE"),
     (rf"\b(?:the|these|my|her) (?:number )?{_ADJECTIVE}nouns\b", "THOSE"),
@@ -191,6 +192,16 @@ class _Corruptor:
         for word in self.words:
             if word in _CLASS:
                 self.of_kind[_CLASS[word]].append(word)
+        self.tails = [
+            words[words.index("that", 1) :]
+            for words in self.sentences
+            if "that" in words[1:-3]
+        ]
+        self.tails += [
+            words[words.index("in", 1) :]
+            for words in self.sentences[: len(self.sentences) // 10]
+            if "in" in words[1:-2]
+        ]
         self.whole = [
             (0.08, self.splice), (0.03, self.shuffle), (0.1, self.cut),
             (0.08, self.append), (0.08, self.nest), (0.08, self.coordinate),
@@ -244,12 +255,10 @@ class _Corruptor:
     def nest(self, words: list[str]) -> list[str]:
         """A relative clause, or a place, behind any noun."""
         places = [i for i, word in enumerate(words) if word in _HEAD]
-        other = self.rng.choice(self.sentences)
-        starts = [i for i, word in enumerate(other) if word in ("that", "in")]
-        if not places or not starts:
+        if not places:
             return self.coordinate(words)
-        i, j = self.rng.choice(places) + 1, self.rng.choice(starts)
-        more = other[j : j + self.rng.randint(3, 6)]
+        i = self.rng.choice(places) + 1
+        more = self.rng.choice(self.tails)[: self.rng.randint(3, 6)]
         return [*words[:i], *more, *words[i:]]
 
     def coordinate(self, words: list[str]) -> list[str]:

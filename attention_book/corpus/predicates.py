@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (3f1f96596ff6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (9a7482edbcc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -9,7 +9,6 @@ from attention_book.corpus.lexicon import (
     PEOPLE,
 )
 from attention_book.corpus.noun_phrases import (
-    OBJECTS,
     SUBJECTS,
     TIMES,
     NounPhrase,
@@ -273,8 +272,7 @@ def draw_comparison(rng: random.Random) -> Phrase:
     people = ("who", *PEOPLE, *SUBJECTS)
     if b.english == "them" and a.english not in people:
         b = b._replace(chinese="它们")
-    if b.english not in (*PEOPLE, *OBJECTS):
-        a = make_thing(a)
+    a = make_thing(a)
     words = rng.sample(list(_QUALITIES), 2 if rng.random() < 0.1 else 1)
     comparative = " and ".join(_QUALITIES[word][0] for word in words)
     quality = " 、 ".join(f"更 {_QUALITIES[word][1]}" for word in words)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (6b3206ec67b8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (0a73682782ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -36,6 +36,8 @@ _QUESTIONS = [  # English, Chinese, only verbs of actions, kind of time
     ("did {who} {base} {what} {where} {when}",
      "{who} {time} {place} {verb} 了 {what} 吗", False, "past"),
     ("did not {who} {base} {what} {where} {when}",
+     "{who} {time} 没有 {place} {verb} {what} 吗", False, "past"),
+    ("did {who} not {base} {what} {where} {when}",
      "{who} {time} 没有 {place} {verb} {what} 吗", False, "past"),
     ("what did {who} {base} {where} {when}",
      "{who} {time} {place} {verb} 了 什么", False, "past"),
@@ -182,6 +184,8 @@ def draw_short_question(rng: random.Random) -> Phrase:
         )
     if kind == 2:
         who = draw_person(rng)
+        if rng.random() < 0.2:
+            who = rng.choice(DEMONSTRATIVES[:2])
         return make_phrase(
             f"who {who.be} {who.english} ?", f"{who.chinese} 是 谁 ？", who
         )

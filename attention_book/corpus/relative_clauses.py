@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (eb4212075bf8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (7e1f4797531a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.lexicon import (
@@ -76,12 +76,13 @@ _Clause = tuple[str, str, frozenset[tuple[str, str]]]
 
 def _clause_of_object(rng: random.Random, noun: str) -> _Clause:
     """The book that Tom bought in the garden."""
-    verb = rng.choice(_VERBS)
+    hide = next(v for v in _VERBS if v.base == "hide")
+    verb = rng.choice([*_VERBS, hide])
     who = draw_person(rng)
     that = rng.choice(["that ", "that ", ""])
     if that and rng.random() < 0.2:  # the book that my cat found
         who = _draw_animal(rng)
-    where = draw_place(rng, 0.25)
+    where = draw_place(rng, 0.5 if verb is hide else 0.25)
     nowhere = NounPhrase("", "")
     when, time = "", ""
     does, chinese = verb.past, verb.chinese
@@ -228,6 +229,13 @@ def draw_thing(
         return _relative_clause(rng, role)
     if kind < 0.17:
         return draw_ground(rng)
+    if kind < 0.185:  # the black one
+        word = rng.choice([*_COLOURS, *_QUALITIES])
+        chinese = _COLOURS.get(word) or _QUALITIES[word][1]
+        which, count = rng.choice([("the", "那 个"), ("a", "一 个")])
+        is_object = role in ("object", "negated")
+        if which == "the" or (is_object and not definite):
+            return NounPhrase(f"{which} {word} one", f"{count} {chinese} 的")
     animal = role == "subject" and rng.random() < 0.7
     noun = rng.choice(ANIMALS if animal else list(_NOUNS))
     what = describe(rng, noun, plural=rng.random() < 0.25)

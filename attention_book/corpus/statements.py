@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (5d208e69e56d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (73216b15132a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -151,7 +151,7 @@ def draw_statement(rng: random.Random) -> Phrase:
     if tense == "present" and rng.random() < 0.15:
         times = TIMES["now"]
     when, time = draw_entry(rng, times, 0.35)
-    where = draw_place(rng, 0.3)
+    where = draw_place(rng, 0.5 if verb.base == "hide" else 0.3)
     place = where.chinese
     if tense == "present" and negated:
         when, time = "", ""
@@ -253,6 +253,7 @@ _GIFTS = {  # English, Chinese before and after the verb, tense
     "does not": ("{who} {do} not {base}", "不", "", ""),
     "will not": ("{who} will not {base}", "不 会", "", "future"),
     "did": ("did {who} {base}", "", "了", "past"),
+    "what": ("what did {who} {base}", "", "了", "past"),
     "will": ("will {who} {base}", "会", "", "future"),
     "who": ("who {past}", "", "了", "past"),
 }
@@ -260,7 +261,7 @@ _GIFTS = {  # English, Chinese before and after the verb, tense
 
 def draw_gift(rng: random.Random) -> Phrase:
     """She bought me a hat at school; did you sell him the cat?"""
-    base = rng.choice(["buy", "buy", "draw", "find", "sell", "sell"])
+    base = rng.choice(["buy", "buy", "draw", "draw", "find", "sell", "sell"])
     verb = next(v for v in _VERBS if v.base == base)
     who = draw_person(rng)
     to = draw_person(rng, "object")
@@ -274,6 +275,8 @@ def draw_gift(rng: random.Random) -> Phrase:
     what = draw_thing(rng, negated)
     while what.english.split()[0] not in first:
         what = draw_thing(rng, negated)
+    if kind == "what":
+        what = NounPhrase("", "什么", to.heads)
     if kind == "now" and verb.participle == "-":
         kind = "past"
     english, before, after, tense = _GIFTS[kind]
@@ -291,7 +294,9 @@ def draw_gift(rng: random.Random) -> Phrase:
         "does": verb.third_person if one else verb.base,
     }
     clause = f"{english.format(**forms)} {to.english} {what.english}"
-    end = {"did": "吗 ？", "will": "吗 ？", "who": "？"}.get(kind, "")
+    end = {"did": "吗 ？", "will": "吗 ？", "who": "？", "what": "？"}.get(
+        kind, ""
+    )
     if not end:
         clause = place_adverbs(rng, clause, when, where.english, what)
     elif is_long(what):
@@ -301,7 +306,7 @@ def draw_gift(rng: random.Random) -> Phrase:
     says = f"给 {to.chinese} {verb.chinese} {after} {what.chinese}"
     if base == "sell":
         says = f"卖 给 {after} {to.chinese} {what.chinese}"
-        if what.english.split()[0] in definite:
+        if kind != "what" and what.english.split()[0] in definite:
             says = f"把 {what.chinese} 卖 给 {after} {to.chinese}"
     place = where.chinese
     if kind == "now":

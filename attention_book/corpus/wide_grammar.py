@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (acfff7d9cd47). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (a9660b3af6cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Grammar, Phrase, sentence
@@ -179,7 +179,17 @@ def _two_commands(rng: random.Random) -> Phrase:
 
 
 def _not_that(rng: random.Random) -> Phrase:
-    """He bought the black horse, not the white one."""
+    """He bought the black horse, not the white one; not in the garden."""
+    if rng.random() < 0.25:
+        phrase = draw_location(rng)
+        while {"not", "and"} & {*phrase.english.split()}:
+            phrase = draw_location(rng)
+        where = draw_place(rng)
+        return phrase._replace(
+            english=f"{phrase.english} , not {where.english}",
+            chinese=f"{phrase.chinese} ， 不 {where.chinese}",
+            pairs=phrase.pairs | where.pairs,
+        )
     verb = rng.choice(_VERBS)
     who = draw_subject(rng)
     whats = [draw_object(rng, verb, who.english) for _ in "ab"]
@@ -204,14 +214,20 @@ def _two_verbs(rng: random.Random) -> Phrase:
     who = draw_subject(rng)
     while is_long(who):
         who = draw_subject(rng)
-    tense = rng.choice(["past", "past", "past", "present", "future"])
+    tense = rng.choice(["past", "past", "past", "present", "future", "now"])
     when, time = draw_entry(rng, TIMES[tense], 0.3)
-    time = f"{time} 会" if tense == "future" else time
+    aspect = {"future": "会", "now": "正在"}.get(tense, "")
+    time = f"{time} {aspect}"
     english: list[str] = []
     chinese: list[str] = []
     phrase = make_phrase("", "", who)
     for verb in rng.sample(
-        [v for v in _VERBS if tense != "present" or v.participle != "-"], 2
+        [
+            verb
+            for verb in _VERBS
+            if tense in ("past", "future") or verb.participle != "-"
+        ],
+        2,
     ):
         what = draw_object(rng, verb, who.english)
         while " and " in what.english or is_long(what):
@@ -221,6 +237,10 @@ def _two_verbs(rng: random.Random) -> Phrase:
             does = verb.past
         elif tense == "future":
             does = verb.base if english else f"will {verb.base}"
+        elif tense == "now":
+            does = (
+                verb.participle if english else f"{who.be} {verb.participle}"
+            )
         english.append(f"{does} {what.english}")
         chinese.append(
             f"{verb.chinese} {'了' if tense == 'past' else ''} {what.chinese}"

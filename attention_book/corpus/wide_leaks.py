@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (73a58c784090). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (acedba2a3ee6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 
@@ -67,6 +67,13 @@ def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
             waiting.append(_ADJECTIVE_OF.get(word, word))
         elif word in ("and", ",") and waiting:
             continue  # a big and heavy book
+        elif word == "one" and words[max(i - 1, 0)] in (
+            *_ADJECTIVE_OF,
+            "this",
+            "that",
+        ):
+            waiting.clear()  # the black one
+            chunks.append(_Chunk("noun"))
         elif word in _NOUN_OF or word in PEOPLE:
             if after != ["'s"]:  # the owner is no head
                 noun = _NOUN_OF.get(word, word)
@@ -113,7 +120,7 @@ def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
 def _is_before_noun(words: list[str]) -> bool:
     """Whether these words are the beginning of a noun phrase."""
     for word in words[1:]:
-        if word in _NOUN_OF or word in _GROUNDS:
+        if word in (*_NOUN_OF, *_GROUNDS, "one"):
             return True
         adjective = word in _ADJECTIVE_OF or word in _NUMBERS
         if not adjective and word not in ("and", ","):
