@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (57266d7fe414). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (5edfad52e864). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict
@@ -111,7 +111,8 @@ _PATTERNS = [(re.compile(pattern), name) for pattern, name in _CHUNKS]
 def shape(english: str) -> str:
     """Return a sentence with its words and noun phrases made anonymous.
 
-    Sentences of one shape are all in the grammar or all outside.
+    Sentences of one shape are nearly always all in the grammar or all
+    outside.
     """
     english = _ANY_PHRASE.sub(lambda found: _PHRASES[found[0]], english)
     text = " ".join(_CLASS.get(word, word) for word in english.split())

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (acedba2a3ee6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (f410517b5c92). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 
@@ -149,6 +149,14 @@ def _kinds(chunks: list[_Chunk], n: int = 4) -> str:
     return " ".join(chunk.kind for chunk in chunks[:n])
 
 
+_TO_OBJECT = ("noun verb", "noun be verb", "noun did verb", "noun will verb")
+_TO_SUBJECT = [
+    "verb noun", "be verb noun", "verb that noun", "be verb that noun",
+    "be place", "verb place", "be verb place", "be adjective than noun",
+    "be adjective than that noun", "be adjective",
+]  # fmt: skip
+
+
 def _read_relative_clauses(
     chunks: list[_Chunk], pairs: _Pairs
 ) -> list[_Chunk]:
@@ -169,23 +177,14 @@ def _read_relative_clauses(
             continue
         that = _kinds(rest, 1) == "that"
         rest = rest[that:]
-        for form in (
-            "noun verb",
-            "noun be verb",
-            "noun did verb",
-            "noun will verb",
-        ):
+        for form in _TO_OBJECT:
             if _kinds(rest, form.count(" ") + 1) == form:
                 verb = rest[form.count(" ")].heads[0]
                 pairs.update((verb, head) for head in chunk.heads)
                 i += that + len(form.split())
                 break
         else:
-            for form in ("verb noun", "be verb noun", "verb that noun",
-                         "be verb that noun", "be place", "verb place",
-                         "be verb place",
-                         "be adjective than noun", "be adjective than that noun",
-                         "be adjective"):  # fmt: skip
+            for form in _TO_SUBJECT:
                 n = len(form.split())
                 if that and _kinds(rest, n) == form:
                     if form.startswith("be adjective"):
