@@ -234,6 +234,12 @@ def apply(mutant: Mutant) -> bool:
     return True
 
 
+def _prepare(limit: int) -> None:
+    """Limit a new process, and let Ctrl-C end it though all is in background."""
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run_tests(stage: list[str]) -> tuple[int | None, str]:
     """Status (None: it took too long) and output of tests, to a failure.
 
@@ -251,9 +257,7 @@ def run_tests(stage: list[str]) -> tuple[int | None, str]:
     with subprocess.Popen(
         command,
         env=environment,
-        preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_CPU, (limit, limit)
-        ),
+        preexec_fn=lambda: _prepare(limit),
         start_new_session=True,  # so that what the tests start ends as well
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

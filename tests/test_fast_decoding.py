@@ -80,6 +80,7 @@ CONFIGS = [
         (False, True),
     )
 ]
+CONFIGS += [{"positions": "rotary", "n_kv_heads": 3}]  # heads in pairs
 Ids = list[list[int]]
 REFUSED = {"alibi": "ALiBiAttention"}  # positions, and who is named
 SOURCE_WORDS = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
