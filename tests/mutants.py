@@ -41,6 +41,7 @@ NAMES = {  # the tests of a module, where its name does not tell
     "cli": ("cli", "cli_exercises"),
     "corpus": ("corpus", "wide_grammar", "grammar_model"),
     "decoding": ("decoding", "confidence"),
+    "export": ("weave", "labs"),
     "gpu": ("roofline",),
     "hooks": ("weave", "build"),
     "models": ("grammar_model",),

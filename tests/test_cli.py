@@ -697,6 +697,7 @@ def test_the_version_is_that_of_the_package() -> None:
 def test_help_and_wrong_usage() -> None:
     assert "translate" in run("--help")
     assert run("train", "-h") == run("train", "--help")
+    assert " [ID]" in run("exercise", "--help")
     for wrong in (["--beam", "0"], ["--beam", "101"], ["--beam", "x"]):
         found = CliRunner().invoke(app, ["translate", "a", *wrong])
         assert found.exit_code == 2
