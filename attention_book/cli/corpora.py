@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (6d4128a5498b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (0f1b8cf7aefc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE
@@ -42,9 +42,9 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
         if name == "grammar":
             train, *tests = make_split(n_train=60_000, n_test=n_test)
         else:
-            train, *tests = make_wide_split(n_train=100_000, n_test=n_test)
+            train, *tests = make_wide_split(n_train=250_000, n_test=n_test)
             sentences = [english for english, _ in train]
-            outliers = draw_outliers(sentences, 50_000)
+            outliers = draw_outliers(sentences, 150_000)
             train += [(text, UNSURE) for text in outliers]
         kinds = ("unseen sentences", "unseen combinations")
         return Corpus(train, dict(zip(kinds, tests, strict=True)))
