@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (5edfad52e864). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (c1781317e699). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict
@@ -203,8 +203,8 @@ class _Corruptor:
             for words in self.sentences[: len(self.sentences) // 10]
             if "in" in words[1:-2]
         ]
-        self.whole = [
-            (0.08, self.splice), (0.03, self.shuffle), (0.1, self.cut),
+        self.rewrites = [
+            (0.08, self.splice), (0.03, self.shuffle), (0.1, self.slice),
             (0.08, self.append), (0.08, self.nest), (0.08, self.coordinate),
             (0.05, self.rotate),
         ]  # fmt: skip
@@ -233,7 +233,7 @@ class _Corruptor:
         i = self.rng.randint(1, len(words))
         return words[:i] + other[self.rng.randrange(len(other)) :]
 
-    def cut(self, words: list[str]) -> list[str]:
+    def slice(self, words: list[str]) -> list[str]:
         """A few words of a sentence, and perhaps of others, in a list."""
         rng = self.rng
         found: list[str] = []
@@ -329,7 +329,7 @@ class _Corruptor:
             return self.babble()
         words = rng.choice(self.sentences)
         kind = rng.random()
-        for chance, way in self.whole:
+        for chance, way in self.rewrites:
             kind -= chance
             if kind < 0:
                 return way(words)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (9a7482edbcc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (caa751f4d7ed). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -53,11 +53,11 @@ DEMONSTRATIVES = [
 _ONES = [NounPhrase("this one", "这个"), NounPhrase("that one", "那个")]
 
 
-def make_thing(who: NounPhrase) -> NounPhrase:
+def make_thing(noun_phrase: NounPhrase) -> NounPhrase:
     """Take "they" for things."""
-    if who.english == "they":
-        return who._replace(chinese="它们")
-    return who
+    if noun_phrase.english == "they":
+        return noun_phrase._replace(chinese="它们")
+    return noun_phrase
 
 
 def draw_tense(rng: random.Random, be: str) -> tuple[str, str, str]:
