@@ -128,6 +128,8 @@ def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
         words = phrase.chinese.split()
         for i, word in enumerate(words[:-1]):
             if word in (*_NUMBERS.values(), "一"):
+                if words[i + 1] == "个" and "one" in phrase.english.split():
+                    continue  # 一 个 小 的, a small one
                 nouns = [w for w in words[i + 2 :] if w in measure_of]
                 if words[i + 2] not in ("比", "在"):  # 一 只 比 猫 更 大 的 鸟
                     nouns = nouns[:1]
