@@ -283,12 +283,19 @@ def test_a_batch_equals_one_by_one_and_repeats(n_lengths: int) -> None:
     assert len({len(token_ids) for token_ids in together}) > 1
 
 
-def test_takes_the_best_of_several_lengths() -> None:
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_takes_the_best_of_several_lengths(
+    is_flat: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = make_model()
+    if is_flat:  # all lengths are equally likely
+        flat = torch.zeros(3, MAX_TARGET_LENGTH)
+        monkeypatch.setattr(model, "score_lengths", lambda *_: flat)
     source, lengths = make_sources()
     found = mask_predict(model, source, lengths, iterations=2, n_lengths=4)
     memory, mask = model.encode(source, lengths)
     likely = model.score_lengths(memory, mask).log_softmax(-1)
+    shortest = []
     for row in range(3):
         best = []
         for i in likely[row].topk(4).indices.tolist():
@@ -298,6 +305,9 @@ def test_takes_the_best_of_several_lengths() -> None:
             score = (likely[row, i] + draft.log_probs.sum()) / (i + 1)
             best.append((score.item(), draft.token_ids[0].tolist()))
         assert found[row] == max(best)[1]
+        shortest.append(min(len(token_ids) for _, token_ids in best))
+    lengths_found = [len(token_ids) for token_ids in found]
+    assert lengths_found != shortest  # as it would be of sums
 
 
 def test_what_is_decoded_leaves_the_model_and_its_input_alone() -> None:
