@@ -1,6 +1,7 @@
 """The thin layer that knows MkDocs: it points the engine at a woven tree."""
 
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,3 +32,18 @@ def on_config(config: MkDocsConfig) -> None:
     jieba.setLogLevel(logging.WARNING)
     for term in terms():
         jieba.add_word(term.zh)  # the search shall find a term as a whole
+
+
+CODE = re.compile(r"<code>([^<\n]*)</code>")  # within a line: blocks of code have breaks
+HYPHENATED = re.compile(r"[^\s&;]*-[^\s&;]+")
+LONGEST = 24  # characters that fit into a line on every phone
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep `--model` on one line: browsers break lines after each hyphen, in code as well."""
+
+    def keep(word: re.Match[str]) -> str:
+        is_short = len(word[0]) <= LONGEST
+        return f'<span class="together">{word[0]}</span>' if is_short else word[0]
+
+    return CODE.sub(lambda code: f"<code>{HYPHENATED.sub(keep, code[1])}</code>", html)

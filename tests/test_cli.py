@@ -278,6 +278,22 @@ def test_json_has_an_object_for_each_line() -> None:
     assert [*rows[0]] == ["source", "translation", "confidence", "sure"]
 
 
+def test_a_translation_is_one_line_and_no_command_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hostile = "a\x1b[2J\r\n\t\x7f\x9b31m\u2028b\u3000c"
+    escaped = r"a\u001b[2J\u000d\u000a\u0009\u007f\u009b31m\u2028b"
+    monkeypatch.setattr(WordTokenizer, "decode", lambda *_: hostile)
+    found = run("translate", "Tom chases Jerry.", "--show-attention")
+    line, *drawn = found.split("\n")
+    assert line == f"{escaped}\u3000c"
+    assert r"a\u001b[2J" in drawn[1]
+    assert all(row.replace("\u3000", "").isprintable() for row in drawn)
+    found = run("translate", "Tom chases Jerry.", "--json")
+    assert json.loads(found)["translation"] == hostile
+    assert found.removesuffix("\n").replace("\u3000", "").isprintable()
+
+
 def test_the_default_is_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a model for which a beam finds something else."""
     specials = ["<pad>", "<bos>", "<eos>"]
@@ -330,13 +346,14 @@ def test_only_unknown_words_lead_to_the_corpus(
 
 def test_brackets_of_a_sentence_are_printed(tmp_path: Path) -> None:
     lines = [f"[bold]word {c * 3}[/i] :cat:\t{c} 词" for c in "abcdefghij"]
-    lines += [f"{c * 4} [red] words\t{c} 词们" for c in "abcdefghijklm"]
+    lines += [f"{c * 4} [red] words\t{c} 词\x1b" for c in "abcdefghijklm"]
     file = tmp_path / "brackets.tsv"
     file.write_text("\n".join(lines), "utf-8")
     output = run("corpus", file, "-n", 23)
     assert "[bold]word" in output
     assert "[/i] :cat:" in output
     assert "[red] words" in output
+    assert "\x1b" not in output
 
 
 def test_attention_is_drawn_with_a_row_for_each_word() -> None:
@@ -613,6 +630,18 @@ def test_what_is_no_digit_is_one_line(
     assert "nowhere.png" in error_of("classify", tmp_path / "nowhere.png")
     assert "model" in error_of("classify", empty, "--model", GRAMMAR)
     assert "got a folder" in error_of("classify", empty, "--model", tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize(
+    "command", [["translate"], ["classify", "0.png"], ["evaluate"]]
+)
+def test_a_pipe_is_no_model(
+    command: list[str], tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    line = error_of(*command, "--model", tmp_path / "pipe")
+    assert f"{tmp_path / 'pipe'}: wanted a file, got a pipe" in line
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

@@ -525,6 +525,29 @@ def test_many_texts_come_back_in_their_order(
     assert translator.translate([]) == []
 
 
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_long_text_pads_no_short_ones(
+    beam_size: int, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [SOURCE_WORDS.encode(text) for text in texts()]
+    sources[7] = [5] * 3000
+    sources[9] = [5] * 200
+    translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
+    batches = []
+
+    def record(batch: list[list[int]], beam_size: int) -> list[list[int]]:
+        batches.append((len(batch), max(map(len, batch))))
+        return [[len(source)] for source in batch]
+
+    monkeypatch.setattr(translator, "_generate_batch", record)
+    found = translator.generate(sources, beam_size)
+    assert found == [[len(source)] for source in sources]
+    rows = {1: [1, 20, 19], 3: [1, 6, 32, 1]}[beam_size]
+    assert [n for n, _ in batches] == rows
+    assert [longest for _, longest in batches[:2]] == [3000, 200]
+    assert all(beam_size * n * longest <= 4096 for n, longest in batches[1:])
+
+
 def test_a_saved_model_translates_alike(
     model: Transformer, tmp_path: Path
 ) -> None:

@@ -39,8 +39,8 @@ from attention_book.cli import app, train
 from attention_book.cli.corpora import Corpus
 from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
 from attention_book.images import load_vit
-from attention_book.processes import USER_ERRORS, lock_for_all
-from attention_book.training import SINGLE_PROCESS
+from attention_book.processes import USER_ERRORS, lock_for_all, locks
+from attention_book.training import SINGLE_PROCESS, ParallelStrategy
 from attention_book.vit import ViT, ViTConfig
 from tests.factories import make_transformer
 from tests.test_images import a_model, timm_state
@@ -669,6 +669,58 @@ def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
     (line,) = said
     assert line.startswith(f"{path}: is being written by process ")
     assert line.endswith("; waiting for it")
+    assert [*tmp_path.iterdir()] == []
+
+
+class Threads(ParallelStrategy):
+    """Two processes, which here are threads."""
+
+    size = 2
+
+    def __init__(
+        self, rank: int, numbers: list[float], barrier: threading.Barrier
+    ) -> None:
+        self.rank = rank
+        self.numbers = numbers
+        self.barrier = barrier
+
+    def reduce(self, number: torch.Tensor) -> torch.Tensor:
+        self.numbers[self.rank] = number.item()
+        self.barrier.wait()
+        total = torch.tensor(sum(self.numbers))
+        self.barrier.wait()
+        return total
+
+
+def test_all_processes_wait_until_the_first_has_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model"
+    happened: list[object] = []
+    shared = [0.0, 0.0], threading.Barrier(2, timeout=60)
+    monkeypatch.setattr(locks, "_TURN", 0.05)
+
+    def train(rank: int) -> None:
+        said: list[str] = []
+        with lock_for_all(
+            path,
+            Threads(rank, *shared),
+            torch.device("cpu"),
+            blocking=True,
+            report=said.append,
+        ):
+            happened.append(len(said))
+
+    ranks = [threading.Thread(target=train, args=(i,)) for i in range(2)]
+    with lock(path):
+        for rank in ranks:
+            rank.start()
+        ranks[1].join(0.5)  # some turns of waiting
+        happened.append("freed")
+    for rank in ranks:
+        rank.join(60)
+    assert happened[0] == "freed"
+    assert sorted(happened[1:]) == [0, 1]  # the first has said it, and once
     assert [*tmp_path.iterdir()] == []
 
 

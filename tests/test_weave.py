@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from markdown import markdown
 
+from literate import hooks
 from literate.blocks import ChapterError, heading
 from literate.chapter import Chapter, read_all
 from literate.export import export, localize
@@ -373,3 +374,15 @@ def test_a_real_notebook_runs() -> None:
         if cell.cell_type == "code"
     ]
     assert printed == promised
+
+
+def test_a_hyphen_in_code_ends_no_line() -> None:
+    page = (
+        "<p><code>a --beam 4</code> <code>b - c</code>, well-known</p>"
+        "<pre><code>pip install --upgrade\n</code></pre>"
+        "<code>a-very-long-name-of-25-chars</code> <code>&quot;e-f&quot;</code>"
+    )
+    kept = '<span class="together">{}</span>'.format
+    expected = page.replace("--beam", kept("--beam"))
+    expected = expected.replace("e-f", kept("e-f"))
+    assert hooks.on_page_content(page, page=None) == expected

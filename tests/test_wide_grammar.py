@@ -128,8 +128,11 @@ def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
         words = phrase.chinese.split()
         for i, word in enumerate(words[:-1]):
             if word in (*_NUMBERS.values(), "一"):
-                noun = next(w for w in words[i + 2 :] if w in measure_of)
-                assert words[i + 1] == measure_of[noun], phrase
+                nouns = [w for w in words[i + 2 :] if w in measure_of]
+                if words[i + 2] not in ("比", "在"):  # 一 只 比 猫 更 大 的 鸟
+                    nouns = nouns[:1]
+                measures = {measure_of[noun] for noun in nouns}
+                assert words[i + 1] in measures, phrase
 
 
 def test_articles_and_tenses(drawn: list[Phrase]) -> None:
@@ -183,11 +186,15 @@ def test_outliers_are_in_no_known_shape_and_leak_nothing(split: Split) -> None:
     [
         ("Tom saw a red book .", "Anna found the pen .", False),
         ("Tom bought a red book .", "Anna sold one pen .", True),
-        ("he saw me in the garden .", "she found us at school .", True),
+        ("he saw me in the garden .", "she chased us at school .", True),
         ("a apple", "an apple", False),
         ("a big apple", "a red and pretty book", False),
         ("a big hat", "a pretty , red book", True),
-        ("Tom finds it", "Tom buys it", False),
+        ("Tom finds it", "Tom hides it", False),
+        ("Tom buys us a hat", "Tom washes us a hat", False),
+        ("the cat that is red hid", "my cat hid", True),
+        ("the cats that is red hid", "my cats hid", False),
+        ("Tom saw them and a key .", "Tom saw her .", True),
     ],
 )
 def test_shapes(one: str, other: str, alike: bool) -> None:

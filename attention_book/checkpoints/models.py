@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (d7ac7d4a4cbb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (af2982082cd6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -254,6 +254,9 @@ def save_model(
     extra: tuple[Tensors, Metadata] = ({}, {}),
 ) -> None:
     """Write a model with its configuration into one safetensors file.
+
+    It asks for no lock, as whoever has the lock saves with it, too. Within
+    `with lock(path):` a file that another process trains is left alone.
 
     Args:
         path: The file.

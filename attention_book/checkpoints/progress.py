@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (cefe22d3496b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (92173270b503). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -65,6 +65,8 @@ def save_checkpoint(
     options: Metadata | None = None,
 ) -> None:
     """Write the model with all that it takes to resume its training.
+
+    It asks for no lock, as save_model does not.
 
     Args:
         path: The file.

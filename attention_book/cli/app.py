@@ -1,6 +1,7 @@
-# Made from docs/chapters/40-cli.md (602e8a52be7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (6dca09f42b26). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "USER_ERRORS",
     "app",
+    "escape_controls",
     "import_command",
     "main",
     "make_console",
@@ -119,6 +121,14 @@ def make_console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def escape_controls(text: str) -> str:
+    """Escape, as JSON does, what ends a line or is a terminal's command."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 USER_ERRORS = (ArithmeticError, ImportError, OSError, ValueError)

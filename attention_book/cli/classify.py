@@ -1,16 +1,12 @@
-# Made from docs/chapters/40-cli.md (7c9c51cba711). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (d4727d6d0544). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from attention_book.cli.app import app, print_error
-from attention_book.cli.options import (
-    DeviceName,
-    PrecisionName,
-    refuse_folder,
-)
+from attention_book.cli.app import app, escape_controls, print_error
+from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.images.classifier import DIGITS, UNSURE, Classifier
 from attention_book.runtime import get_compute_config
 
@@ -36,14 +32,14 @@ def classify(
     precision: PrecisionName = "auto",
 ) -> None:
     """Say which digit an image shows, handwritten or printed."""
-    refuse_folder(model)
     model_bytes = model.stat().st_size
     compute = get_compute_config(device, precision, model_bytes=model_bytes)
     classifier = Classifier.load(model, compute)
     for image in images:
         guesses = classifier.classify(image)
         text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses[:n])
-        typer.echo(f"{image}: {text}" if len(images) > 1 else text)
+        name = f"{escape_controls(str(image))}: " if len(images) > 1 else ""
+        typer.echo(f"{name}{text}")
         _, most = guesses[0]
         if most < UNSURE:
             print_error(f"{image}: not sure of this one ({most:.0%})")

@@ -1,11 +1,11 @@
-# Made from docs/chapters/40-cli.md (f2f434c25945). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (0f1b8cf7aefc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Annotated, NamedTuple
 
 from rich.box import SIMPLE
 from rich.table import Table
 from typer import Argument, Option
 
-from attention_book.cli.app import app, make_console
+from attention_book.cli.app import app, escape_controls, make_console
 from attention_book.corpus.outliers import draw_outliers
 from attention_book.corpus.punctuation import detokenize
 from attention_book.corpus.special_tokens import UNSURE
@@ -42,9 +42,9 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
         if name == "grammar":
             train, *tests = make_split(n_train=60_000, n_test=n_test)
         else:
-            train, *tests = make_wide_split(n_train=100_000, n_test=n_test)
+            train, *tests = make_wide_split(n_train=250_000, n_test=n_test)
             sentences = [english for english, _ in train]
-            outliers = draw_outliers(sentences, 50_000)
+            outliers = draw_outliers(sentences, 150_000)
             train += [(text, UNSURE) for text in outliers]
         kinds = ("unseen sentences", "unseen combinations")
         return Corpus(train, dict(zip(kinds, tests, strict=True)))
@@ -107,6 +107,7 @@ def _show_corpus(
     console.print(counts)
     some = Table("source", "target", box=SIMPLE)
     for source, target in corpus.train[:n]:
-        some.add_row(detokenize(source), detokenize(target))
+        pair = detokenize(source), detokenize(target)
+        some.add_row(*map(escape_controls, pair))
     if n:
         console.print(some)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (e9e250e86e83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (f597d5c4a0c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import time
 from typing import Annotated
 
@@ -13,7 +13,6 @@ from attention_book.cli.options import (
     DeviceName,
     ModelFile,
     PrecisionName,
-    refuse_folder,
 )
 from attention_book.cli.translate import check_line
 from attention_book.corpus.punctuation import detokenize
@@ -37,7 +36,6 @@ def evaluate(
     precision: PrecisionName = "auto",
 ) -> None:
     """Score a translator on sentences that it was not trained on."""
-    refuse_folder(model)
     translator = Translator.load(model, get_compute_config(device, precision))
     columns = ("test", "sentences", "exact", "BLEU", "chrF", "seconds")
     table = Table(*columns, box=SIMPLE)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (e6325d2011ed). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (a40f6925e0e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +12,6 @@ __all__ = [
     "DeviceName",
     "ModelFile",
     "PrecisionName",
-    "refuse_folder",
 ]
 
 
@@ -31,10 +30,3 @@ PrecisionName = Annotated[
     Literal["auto", Precision],
     Option(help="Precision to compute in; auto: what suits the device."),
 ]
-
-
-def refuse_folder(path: Path) -> None:
-    """Raise ValueError if it is a folder, or a device and no file."""
-    if path.exists() and not path.is_file():
-        kind = "folder" if path.is_dir() else "device"
-        raise ValueError(f"{path}: wanted a file, got a {kind}")

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (f3e1104b9bd2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (03221555a41a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -14,13 +14,17 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer import Argument, Option
 
-from attention_book.cli.app import app, make_console, print_error
+from attention_book.cli.app import (
+    app,
+    escape_controls,
+    make_console,
+    print_error,
+)
 from attention_book.cli.options import (
     BeamSize,
     DeviceName,
     ModelFile,
     PrecisionName,
-    refuse_folder,
 )
 from attention_book.corpus.special_tokens import SPECIAL_TOKENS
 from attention_book.corpus.tokenizers import WordTokenizer
@@ -59,7 +63,6 @@ def translate(
     """Translate English sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
-    refuse_folder(model)
     model_bytes = model.stat().st_size
     compute = get_compute_config(device, precision, model_bytes=model_bytes)
     with _open_source(texts, file) as source, _progress(source) as advance:
@@ -73,7 +76,7 @@ def translate(
             if as_json:
                 typer.echo(_to_json(line, translation))
             elif translation.text or source.prefix:  # empty lines stay empty
-                typer.echo(translation.text)
+                typer.echo(escape_controls(translation.text))
             if show_attention and translation.text:
                 _draw_attention(translator, line.text, beam)
             advance(line.size)
@@ -215,7 +218,7 @@ def _to_json(line: Line, translation: Translation) -> str:
         "confidence": round(translation.confidence, 4),
         "sure": translation.is_sure,
     }
-    return json.dumps(found, ensure_ascii=False)
+    return escape_controls(json.dumps(found, ensure_ascii=False))
 
 
 @contextlib.contextmanager
@@ -253,8 +256,9 @@ def _draw_attention(translator: Translator, text: str, beam: int) -> None:
     weights = cross_weights(translator.model, source, target)
     mean = weights.mean((0, 1)).tolist()  # of all layers and heads
     heads = [translator.source.decode([token]) for token in source]
-    table = Table(*heads, "", box=SIMPLE)
+    table = Table(*map(escape_controls, heads), "", box=SIMPLE)
     for token, row in zip(target, mean, strict=True):
         cells = [" ░▒▓█"[min(4, int(5 * weight))] * 3 for weight in row]
-        table.add_row(*cells, translator.target.decode([token]) or "<eos>")
+        head = escape_controls(translator.target.decode([token]))
+        table.add_row(*cells, head or "<eos>")
     make_console().print(table)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (b56f2026023b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (0b09e8fb086b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import Literal, NamedTuple
 
@@ -9,14 +9,18 @@ from attention_book.corpus.lexicon import (
     _OWNERS,
     _PLACES,
     _QUALITIES,
+    _TIMES,
     PEOPLE,
+    _Verb,
 )
 
 
 __all__ = [
     "ANIMALS",
     "OBJECTS",
+    "PEOPLE_AS_OBJECTS",
     "SUBJECTS",
+    "TIMES",
     "Described",
     "NounPhrase",
     "Role",
@@ -24,6 +28,8 @@ __all__ = [
     "draw_ground",
     "draw_person",
     "draw_place",
+    "fit_them",
+    "is_hidden_inside",
     "make_definite",
     "make_indefinite",
 ]
@@ -43,19 +49,20 @@ SUBJECTS = {  # English: Chinese, am / is / are
 }
 _ALL_OWNERS = _OWNERS | {"their": "他们", "its": "它"}
 ANIMALS = ("cat", "horse", "cow", "snake", "bird")
-_CONTAINERS = [
-    "house",
-    "car",
-    "boat",
-    "hat",
-    "letter",
-    "mirror",
-    "picture",
-    "book",
-    "tree",
-]
+_CONTAINERS = """
+    house house car car boat hat letter mirror picture book tree tree
+    chair shirt umbrella newspaper
+""".split()
 _GROUNDS = {"garden": "花园", "kitchen": "厨房", "market": "市场"}
 _GROUNDS |= {"school": "学校"}
+TIMES = {
+    "past": {"last year": "去年"},
+    "future": {"next year": "明年"},
+    "present": {"every week": "每周 都", "every morning": "每天 早上 都"},
+    "now": {},
+}
+TIMES = {kind: _TIMES[kind] | more for kind, more in TIMES.items()}
+PEOPLE_AS_OBJECTS = ("see", "find", "chase", "draw")
 _SHORT = ("大", "小", "脏")  # adjectives without 的
 
 
@@ -194,12 +201,16 @@ def make_definite(
 
 
 def _draw_owner(rng: random.Random) -> tuple[str, str]:
-    """My; Tom's; the cat's."""
-    if rng.random() < 0.1:
-        noun = rng.choice(ANIMALS)
-        return f"the {noun} 's", _NOUNS[noun][0]
+    """My; Tom's; the cat's; Tom's cat's."""
     which = rng.choice(list(_ALL_OWNERS))
-    return which, _ALL_OWNERS[which]
+    kind = rng.random()
+    if kind > 0.15:
+        return which, _ALL_OWNERS[which]
+    noun = rng.choice(ANIMALS)
+    chinese = _NOUNS[noun][0]
+    if kind > 0.07:
+        return f"the {noun} 's", chinese
+    return f"{which} {noun} 's", f"{_ALL_OWNERS[which]} 的 {chinese}"
 
 
 def draw_person(rng: random.Random, role: Role = "subject") -> NounPhrase:
@@ -213,6 +224,13 @@ def draw_person(rng: random.Random, role: Role = "subject") -> NounPhrase:
     english = rng.choice(list(SUBJECTS))
     chinese, be = SUBJECTS[english]
     return NounPhrase(english, chinese, (), be)
+
+
+def fit_them(noun_phrase: NounPhrase, verb: _Verb) -> NounPhrase:
+    """Make "them" things, unless the verb is of those for people."""
+    if noun_phrase.english == "them" and verb.base not in PEOPLE_AS_OBJECTS:
+        return noun_phrase._replace(chinese="它们")
+    return noun_phrase
 
 
 def draw_ground(rng: random.Random) -> NounPhrase:
@@ -235,11 +253,13 @@ def draw_ground(rng: random.Random) -> NounPhrase:
 
 
 def draw_place(rng: random.Random, chance: float = 1.0) -> NounPhrase:
-    """Nothing; in the garden; in my house."""
+    """Nothing; in the garden; there; in my house."""
     if rng.random() >= chance:
         return NounPhrase("", "")
     kind = rng.random()
-    if kind < 0.75:
+    if kind < 0.05:
+        return NounPhrase("there", "在 那里")
+    if kind < 0.7:
         english, chinese = rng.choice(list(_PLACES.items()))
         return NounPhrase(english, chinese)
     if kind < 0.85:
@@ -256,3 +276,12 @@ def draw_place(rng: random.Random, chance: float = 1.0) -> NounPhrase:
     inside = "上" if noun == "tree" else "里"
     chinese = f"在 {where.chinese} {inside}"
     return NounPhrase(f"in {where.english}", chinese, (), "is", where.pairs)
+
+
+def is_hidden_inside(verb: _Verb, where: NounPhrase) -> bool:
+    """Whether something is hidden in a thing: 把 它 藏 在 树 上."""
+    return verb.base == "hide" and where.english not in (
+        *_PLACES,
+        "there",
+        "",
+    )

@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (b47640d0b3cd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (c1781317e699). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 from collections import defaultdict
@@ -11,10 +11,10 @@ from attention_book.corpus.lexicon import (
     _NUMBERS,
     _PLACES,
     _QUALITIES,
-    _TIMES,
     _VERBS,
     PEOPLE,
 )
+from attention_book.corpus.noun_phrases import TIMES
 from attention_book.corpus.split import is_held_out
 
 
@@ -39,8 +39,10 @@ def _classes() -> dict[str, str]:
     found |= dict.fromkeys(_QUALITIES, "quality")
     found |= {row[0]: "comparative" for row in _QUALITIES.values()}
     found |= dict.fromkeys(_NUMBERS, "number")
+    found |= dict.fromkeys(("garden", "kitchen", "market", "school"), "ground")
+    kinds = dict.fromkeys(("buy", "draw", "find", "sell"), "give")
     for verb in _VERBS:
-        kind = "result" if verb.participle == "-" else "action"
+        kind = kinds.get(verb.base, "hide" if verb.base == "hide" else "act")
         for name, word in zip(verb._fields[:4], verb[:4], strict=True):
             found[word] = f"{kind}_{name}"
     found |= dict.fromkeys(("your", "his", "our", "their", "its"), "my")
@@ -50,44 +52,90 @@ def _classes() -> dict[str, str]:
 
 _CLASS = _classes()
 _ADJECTIVE = r"(?:(?:quality (?:(?:and|,) )?)?(?:quality|colour) )?"
+_FORM = r"\w+_(?:past|base|third_person|participle)"
+_OTHER = "(?:NAME|me|her|you|THE|THOSE)"
+_ONE = "(?:NAME|you|THE|THOSE)"
+_ACTS = r"\w+_past|did not \w+_base|will \w+_base"
+_IS_LIKE = (
+    rf"(?:colour|quality|PLACE|comparative than {_OTHER})"
+    r"(?! (?:and|,) (?:quality|colour))"
+)
 _CHUNKS = [
     (r"\b(?:NAME 's|the (?:noun|vowel) 's)", "my"),
-    (rf"\b(?:a {_ADJECTIVE}noun|an vowel"
-     rf"|one {_ADJECTIVE}(?:noun|vowel))\b", "A"),
-    (rf"\b(?:the|this|that|my|her) {_ADJECTIVE}(?:noun|vowel)\b", "THE"),
+    (r"\bmy (?:noun|vowel) 's", "my"),
+    (r"\bit\b", "NAME"),
+    (r"\b(?:this|that) one\b(?! (?:noun|vowel|quality|colour))", "NAME"),
+    (r"\bat (?:the|this|that|my) (?:quality )?ground\b", "PLACE"),
+    (r"\b(?:a|the) (?:quality|colour) one\b", "THE"),
+    (rf"\b(?:a {_ADJECTIVE}noun|an vowel|(?:one|the|this|that|my|her) "
+     rf"{_ADJECTIVE}(?:noun|vowel|ground))\b", "THE"),
     (rf"\b(?:the|these|my|her) (?:number )?{_ADJECTIVE}nouns\b", "THOSE"),
-    (rf"\b(?:number )?{_ADJECTIVE}nouns\b", "SOME"),
-]  # fmt: skip
-_PHRASES = [
-    *((place, "PLACE") for place in _PLACES),
-    *(
-        (time, kind.upper())
-        for kind, table in _TIMES.items()
-        for time in table
+    (rf"\b(?:number )?{_ADJECTIVE}nouns\b", "THOSE"),
+    (r"\bin THE\b", "PLACE"),
+    (rf"({_FORM}) (?:this|that|these)\b"
+     r"(?! (?:THE|THOSE|NAME|you|we|I|he)\b)", r"\1 NAME"),
+    *(  # the book that Tom bought; the cat that chased Tom; that is red
+        (rf"\b(THE|THOSE) (?:that )?{clause}\b", r"\1")
+        for clause in (
+            rf"(?:NAME|he|THE) (?:{_ACTS}|\w+_third_person|is \w+_participle)",
+            rf"(?:we|you|THOSE) (?:{_ACTS}|\w+_base|are \w+_participle)",
+            rf"I (?:{_ACTS}|\w+_base|am \w+_participle)",
+        )
     ),
-]
+    (r"\bTHE that (?:\w+_past|\w+_third_person|is \w+_participle) "
+     rf"{_OTHER}\b", "THE"),
+    (r"\bTHOSE that (?:\w+_past|\w+_base|are \w+_participle) "
+     rf"{_OTHER}\b", "THOSE"),
+    (r"\bTHE that (?:hide_past|hide_third_person|is hide_participle) PLACE",
+     "THE"),
+    (r"\bTHOSE that (?:hide_past|hide_base|are hide_participle) PLACE",
+     "THOSE"),
+    (rf"\bTHE that (?:is|was) {_IS_LIKE}\b", "THE"),
+    (rf"\bTHOSE that (?:are|were) {_IS_LIKE}\b", "THOSE"),
+    (rf"(^|because |when |, |and ){_ONE} and (?:I|he|we|{_ONE})"
+     r"(?= (?:are|were|do|did|will|\w+_base|\w+_past)\b)", r"\1we"),
+    (rf"({_FORM}|than) {_OTHER} and {_OTHER}"
+     r"(?= (?:PLACE|PAST|FUTURE|PRESENT|NOW|because|when|[.?!,])|$)",
+     r"\1 NAME"),
+    (rf"({_FORM}|than) {_OTHER}\b", r"\1 NAME"),
+    (rf"(give_\w+ NAME) {_OTHER}\b", r"\1 NAME"),
+]  # fmt: skip
+_PHRASES = dict.fromkeys(_PLACES, "PLACE")
+_PHRASES |= {
+    time: kind.upper() for kind, table in TIMES.items() for time in table
+}
+_ANY_PHRASE = re.compile(rf"\b(?:{'|'.join(_PHRASES)})\b")
+_PATTERNS = [(re.compile(pattern), name) for pattern, name in _CHUNKS]
 
 
 def shape(english: str) -> str:
     """Return a sentence with its words and noun phrases made anonymous.
 
-    Sentences of one shape are all in the grammar or all outside.
+    Sentences of one shape are nearly always all in the grammar or all
+    outside.
     """
-    for phrase, name in _PHRASES:
-        english = re.sub(rf"\b{phrase}\b", name, english)
+    english = _ANY_PHRASE.sub(lambda found: _PHRASES[found[0]], english)
     text = " ".join(_CLASS.get(word, word) for word in english.split())
-    for pattern, name in _CHUNKS:
-        text = re.sub(pattern, name, text)
+    for pattern, name in _PATTERNS:
+        text = pattern.sub(name, text)
     return text
 
 
+_VERBAL = re.compile(rf"{_FORM}|\b(?:am|is|are|was|were)\b")
+
+
 def _split_shape(text: str) -> tuple[set[str], str]:
-    """Cut a shape into its clauses, and what holds them together."""
+    """Cut a shape into its clauses, and what holds them together.
+
+    What is no clause, such as a name or "please", holds them together too.
+    """
     text = re.sub(r" [.?!]$", "", text)
     parts = re.split(r"\b(because|when|and)\b|([,.?!])", text)
-    pieces = {part.strip() for part in parts[::3]}
+    pieces = [part.strip() for part in parts[::3]]
     joints = [a or b for a, b in zip(parts[1::3], parts[2::3], strict=True)]
-    return pieces, " ".join(joints)
+    whole = ["S" if _VERBAL.search(piece) else piece for piece in pieces]
+    rest = zip(joints, whole[1:], strict=True)
+    return {*pieces}, " ".join([whole[0], *(" ".join(pair) for pair in rest)])
 
 
 def _forms() -> dict[str, list[str]]:
@@ -141,6 +189,25 @@ class _Corruptor:
         words = {word for sentence in self.sentences for word in sentence}
         self.words = sorted(words)
         self.forms = sorted(_BASE)
+        self.of_kind = defaultdict[str, list[str]](list)
+        for word in self.words:
+            if word in _CLASS:
+                self.of_kind[_CLASS[word]].append(word)
+        self.tails = [
+            words[words.index("that", 1) :]
+            for words in self.sentences
+            if "that" in words[1:-3]
+        ]
+        self.tails += [
+            words[words.index("in", 1) :]
+            for words in self.sentences[: len(self.sentences) // 10]
+            if "in" in words[1:-2]
+        ]
+        self.rewrites = [
+            (0.08, self.splice), (0.03, self.shuffle), (0.1, self.slice),
+            (0.08, self.append), (0.08, self.nest), (0.08, self.coordinate),
+            (0.05, self.rotate),
+        ]  # fmt: skip
         self.after = defaultdict[str, list[str]](list)
         for sentence in self.sentences[:10_000]:
             for a, b in zip(["", *sentence], [*sentence, ""], strict=True):
@@ -165,6 +232,54 @@ class _Corruptor:
         other = self.rng.choice(self.sentences)
         i = self.rng.randint(1, len(words))
         return words[:i] + other[self.rng.randrange(len(other)) :]
+
+    def slice(self, words: list[str]) -> list[str]:
+        """A few words of a sentence, and perhaps of others, in a list."""
+        rng = self.rng
+        found: list[str] = []
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            i = rng.randrange(len(words))
+            if found:
+                found.append(rng.choice([",", ",", "and", "than", "that"]))
+            found += words[i : i + rng.randint(1, 5)]
+            words = rng.choice([words, rng.choice(self.sentences)])
+        return found
+
+    def append(self, words: list[str]) -> list[str]:
+        """One clause too many."""
+        other = self.rng.choice(self.sentences)
+        joints = ", and because when that not than ,".split()
+        if words[-1] in ".?!":
+            words = words[:-1]
+        return [*words, self.rng.choice(joints), *other][:18]
+
+    def nest(self, words: list[str]) -> list[str]:
+        """A relative clause, or a place, behind any noun."""
+        places = [i for i, word in enumerate(words) if word in _HEAD]
+        if not places:
+            return self.coordinate(words)
+        i = self.rng.choice(places) + 1
+        more = self.rng.choice(self.tails)[: self.rng.randint(3, 6)]
+        return [*words[:i], *more, *words[i:]]
+
+    def coordinate(self, words: list[str]) -> list[str]:
+        """And with another word of the same kind: found and lost."""
+        i = self.rng.randrange(len(words))
+        kind = _CLASS.get(words[i], "")
+        joint = self.rng.choice(["and", ",", ", and", "and not", ", not"])
+        same = self.of_kind[kind] if kind else [words[i]]
+        more = [*joint.split(), self.rng.choice(same)]
+        return [*words[: i + 1], *more, *words[i + 1 :]]
+
+    def shuffle(self, words: list[str]) -> list[str]:
+        """The words in any order."""
+        return self.rng.sample(words, len(words))
+
+    def rotate(self, words: list[str]) -> list[str]:
+        """The end of a sentence before its beginning."""
+        words = [word for word in words if word not in ".?!"]
+        i = self.rng.randint(0, len(words))
+        return words[i:] + words[:i]
 
     def move(self, words: list[str]) -> list[str]:
         """One to three words somewhere else."""
@@ -210,14 +325,14 @@ class _Corruptor:
     def corrupt(self) -> list[str]:
         """Return a sentence with one mistake or more."""
         rng = self.rng
-        kind = rng.random()
-        if kind < 0.12:
+        if rng.random() < 0.08:
             return self.babble()
         words = rng.choice(self.sentences)
-        if kind < 0.24:
-            return self.splice(words)
-        if kind < 0.28:
-            return rng.sample(words, len(words))
+        kind = rng.random()
+        for chance, way in self.rewrites:
+            kind -= chance
+            if kind < 0:
+                return way(words)
         ways = [self.move, self.swap, self.drop, self.insert, self.replace]
         ways += [self.drop, self.replace, self.confuse, self.confuse]
         for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):

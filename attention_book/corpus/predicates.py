@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (6eddaebe9b0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (caa751f4d7ed). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -6,10 +6,11 @@ from attention_book.corpus.lexicon import (
     _COLOURS,
     _NUMBERS,
     _QUALITIES,
-    _TIMES,
     PEOPLE,
 )
 from attention_book.corpus.noun_phrases import (
+    SUBJECTS,
+    TIMES,
     NounPhrase,
     draw_person,
     draw_place,
@@ -21,6 +22,7 @@ from attention_book.corpus.relative_clauses import (
 )
 from attention_book.corpus.statements import (
     draw_entry,
+    inside,
     make_phrase,
     note,
     place_adverbs,
@@ -34,7 +36,8 @@ __all__ = [
     "draw_identity",
     "draw_location",
     "draw_predicate",
-    "inside",
+    "draw_tense",
+    "make_thing",
 ]
 
 
@@ -47,27 +50,31 @@ DEMONSTRATIVES = [
 ]
 
 
-def inside(where: NounPhrase) -> str:
-    """Turn 在 学校 into the place of something, 学校 里."""
-    chinese = where.chinese.removeprefix("在 ")
-    return f"{chinese} 里" if chinese.endswith("学校") else chinese
+_ONES = [NounPhrase("this one", "这个"), NounPhrase("that one", "那个")]
 
 
-def _draw_tense(rng: random.Random, be: str) -> tuple[str, str, str]:
+def make_thing(noun_phrase: NounPhrase) -> NounPhrase:
+    """Take "they" for things."""
+    if noun_phrase.english == "they":
+        return noun_phrase._replace(chinese="它们")
+    return noun_phrase
+
+
+def draw_tense(rng: random.Random, be: str) -> tuple[str, str, str]:
     """Is or was, and perhaps a time in both languages."""
     kind = rng.random()
     if kind < 0.15:
         past = "were" if be == "are" else "was"
-        return (past, *draw_entry(rng, _TIMES["past"], 0.4))
-    return (be, *draw_entry(rng, _TIMES["now"], float(kind < 0.23)))
+        return (past, *draw_entry(rng, TIMES["past"], 0.4))
+    return (be, *draw_entry(rng, TIMES["now"], float(kind < 0.23)))
 
 
 def draw_predicate(rng: random.Random) -> Phrase:
     """The apple is red; the hat is dirtier now; the key is Tom's."""
-    who = draw_noun_phrase(rng, "topic", people=0.3)
-    if rng.random() < 0.07:
-        who = rng.choice(DEMONSTRATIVES)
-    be, when, time = _draw_tense(rng, who.be)
+    who = make_thing(draw_noun_phrase(rng, "topic", people=0.3))
+    if rng.random() < 0.08:
+        who = rng.choice([*DEMONSTRATIVES, *_ONES])
+    be, when, time = draw_tense(rng, who.be)
     no, zh_no = ("not", "不") if rng.random() < 0.2 else ("", "")
     colours = rng.sample(list(_COLOURS), 2)
     qualities = rng.sample(list(_QUALITIES), 2)
@@ -86,9 +93,21 @@ def draw_predicate(rng: random.Random) -> Phrase:
     elif kind < 0.86:
         words, english = colours, " and ".join(colours)
         chinese = f"是 {colour} 和 {other} 的"
-    elif kind < 0.95:
+    elif kind < 0.91:
         words, english = qualities, " and ".join(qualities)
         chinese = f"又 {quality} 又 {second}"
+    elif kind < 0.93:
+        words = [colours[0], qualities[0]]
+        chinese = f"是 {colour} 的 ， 很 {quality}"
+        if rng.random() < 0.5:
+            words = words[::-1]
+            chinese = f"很 {quality} ， 是 {colour} 的"
+        english = " and ".join(words)
+    elif kind < 0.95:  # big , clean and pretty
+        words = rng.sample(list(_QUALITIES), rng.choice([3, 3, 4]))
+        comma = rng.choice(["", ","])
+        english = f"{' , '.join(words[:-1])} {comma} and {words[-1]}"
+        chinese = " ".join(f"又 {_QUALITIES[word][1]}" for word in words)
     else:
         return _draw_owner_predicate(rng)
     phrase = make_phrase(
@@ -123,11 +142,15 @@ def _draw_owner_predicate(rng: random.Random) -> Phrase:
 def draw_location(rng: random.Random) -> Phrase:
     """Tom is in the garden."""
     who = draw_noun_phrase(rng, "topic", people=0.5, definite=True)
-    be, when, time = _draw_tense(rng, who.be)
+    be, when, time = draw_tense(rng, who.be)
     where = draw_place(rng)
     no, zh_no = ("not", "不") if rng.random() < 0.2 else ("", "")
+    if be == who.be and not no and rng.random() < 0.06:
+        when, time = rng.choice(list(TIMES["present"].items()))
     return make_phrase(
-        f"{who.english} {be} {no} {where.english} {when}",
+        place_adverbs(
+            rng, f"{who.english} {be} {no} {where.english}", when, ""
+        ),
         f"{who.chinese} {time} {zh_no} {where.chinese}",
         who,
         where,
@@ -137,7 +160,7 @@ def draw_location(rng: random.Random) -> Phrase:
 def draw_identity(rng: random.Random) -> Phrase:
     """This is a book; those are not my books; he is Tom."""
     plural = rng.random() < 0.25
-    it, they, we = _IT, NounPhrase("they", "他们"), NounPhrase("we", "我们")
+    it, they, we = _IT, NounPhrase("they", "它们"), NounPhrase("we", "我们")
     who = rng.choice([*DEMONSTRATIVES[:2], DEMONSTRATIVES[0], it])
     if plural:
         who = rng.choice([*DEMONSTRATIVES[2:], they, we])
@@ -158,7 +181,12 @@ def draw_identity(rng: random.Random) -> Phrase:
         who = draw_noun_phrase(rng, "topic", people=0.6, definite=True)
         while who.be != "is" or who.english in ("he", "she", "it"):
             who = draw_noun_phrase(rng, "topic", people=0.6, definite=True)
+        if rng.random() < 0.15:
+            name = rng.choice(list(PEOPLE))
+            what = NounPhrase(name, PEOPLE[name], (name,))
     be = "are" if plural else who.be
+    if rng.random() < 0.15:
+        be = "were" if plural else "was"
     kind = rng.random()
     if kind < 0.15:
         english = f"{be} {who.english} {what.english} ?"
@@ -185,7 +213,7 @@ def _draw_indefinite(rng: random.Random) -> NounPhrase:
 
 
 def draw_existence(rng: random.Random) -> Phrase:
-    """There is a cat in the garden; there are no cats at school."""
+    """There is a cat in the garden; two cats are at school; in it is a cat."""
     what = _draw_indefinite(rng)
     long = is_long(what)
     first, *rest = what.english.split()
@@ -198,7 +226,7 @@ def draw_existence(rng: random.Random) -> Phrase:
             what,
             where,
         )
-    be, when, time = _draw_tense(rng, what.be)
+    be, when, time = draw_tense(rng, what.be)
     if long or be == what.be:
         when, time = "", ""
     has, english, chinese = "有", what.english, what.chinese
@@ -208,8 +236,15 @@ def draw_existence(rng: random.Random) -> Phrase:
             chinese = chinese.split(" ", 2)[2]  # without 一 只
             english = " ".join(rest)
         english = f"no {english}"
-        if first in ("a", "an") and rng.random() < 0.4:
+        if rng.random() < 0.4:
             english = f"not {what.english}"
+    if place and has == "有" and rng.random() < 0.3:
+        english = f"{english} {be} {place} {when}"
+        if rng.random() < 0.3 and place != "there":
+            english = f"{place} {be} {what.english} {when}"
+        return make_phrase(
+            english, f"{time} {there} 有 {chinese}", what, where
+        )
     english = f"there {be} {english}"
     if place and (rng.random() < 0.25 or long):
         english = f"{place} {rng.choice(['', ','])} {english} {when}"
@@ -231,17 +266,30 @@ def draw_comparison(rng: random.Random) -> Phrase:
     if rng.random() < 0.06 and not set(a.heads) & set(PEOPLE):
         name, zh_name = rng.choice(list(PEOPLE.items()))
         b = NounPhrase(f"{name} 's", f"{zh_name} 的")
-    word = rng.choice(list(_QUALITIES))
-    comparative, quality = _QUALITIES[word]
     kind = rng.random()
     if kind < 0.06:
         a = rng.choice([NounPhrase("who", "谁"), NounPhrase("what", "什么")])
+    people = ("who", *PEOPLE, *SUBJECTS)
+    if b.english == "them" and a.english not in people:
+        b = b._replace(chinese="它们")
+    a = make_thing(a)
+    words = rng.sample(list(_QUALITIES), 2 if rng.random() < 0.1 else 1)
+    comparative = " and ".join(_QUALITIES[word][0] for word in words)
+    quality = " 、 ".join(f"更 {_QUALITIES[word][1]}" for word in words)
+    if len(words) == 1:
+        quality = _QUALITIES[words[0]][1]
     no, zh_no = ("not", "不") if 0.2 < kind < 0.35 else ("", "")
-    english = f"{a.english} {a.be} {no} {comparative} than {b.english}"
+    be = a.be
+    if rng.random() < 0.12:
+        be = "were" if a.be == "are" else "was"
+    english = f"{a.english} {be} {no} {comparative} than {b.english}"
     chinese = f"{a.chinese} {zh_no} 比 {b.chinese} {quality}"
     if kind < 0.06:
         english, chinese = f"{english} ?", f"{chinese} ？"
     elif kind < 0.2:
-        english = f"{a.be} {a.english} {comparative} than {b.english} ?"
+        english = f"{be} {a.english} {comparative} than {b.english} ?"
         chinese = f"{chinese} 吗 ？"
-    return note(note(make_phrase(english, chinese, a, b), word, a), word, b)
+    phrase = make_phrase(english, chinese, a, b)
+    for word in words:
+        phrase = note(note(phrase, word, a), word, b)
+    return phrase

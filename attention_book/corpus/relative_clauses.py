@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (d6fb6666cc53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (7e1f4797531a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.lexicon import (
@@ -6,14 +6,15 @@ from attention_book.corpus.lexicon import (
     _NOUNS,
     _NUMBERS,
     _QUALITIES,
-    _TIMES,
     _VERBS,
     PEOPLE,
+    _Verb,
 )
 from attention_book.corpus.noun_phrases import (
     ANIMALS,
     OBJECTS,
     SUBJECTS,
+    TIMES,
     Described,
     NounPhrase,
     Role,
@@ -21,6 +22,8 @@ from attention_book.corpus.noun_phrases import (
     draw_ground,
     draw_person,
     draw_place,
+    fit_them,
+    is_hidden_inside,
     make_definite,
     make_indefinite,
 )
@@ -29,7 +32,8 @@ from attention_book.corpus.noun_phrases import (
 __all__ = ["draw_noun_phrase", "draw_thing", "is_long"]
 
 
-_CLAUSE_WORDS = {verb.past for verb in _VERBS} | {"is", "are", "am", "did"}
+_CLAUSE_WORDS = {form for verb in _VERBS for form in verb[:4]}
+_CLAUSE_WORDS |= {"is", "are", "am", "was", "were", "did", "will"}
 
 
 def _which(
@@ -44,6 +48,8 @@ def _which(
         article, chinese = rng.choice([("", ""), ("the ", "那 ")])
         pair = frozenset({(number, what.noun)})
         return f"{article}{number}", f"{chinese}{count}", pair
+    if what.plural and kind < 0.3:
+        return (*rng.choice([("these", "这些"), ("those", "那些")]), none)
     if what.plural:
         return "the", "那些", none
     if kind < 0.15:
@@ -51,6 +57,8 @@ def _which(
         return article, f"一 {what.measure}", none
     if kind < 0.22:
         return "this", f"这 {what.measure}", none
+    if kind < 0.26:
+        return "that", f"那 {what.measure}", none
     return "the", f"那 {what.measure}", none
 
 
@@ -63,74 +71,152 @@ def _draw_animal(rng: random.Random) -> NounPhrase:
     return who
 
 
+_Clause = tuple[str, str, frozenset[tuple[str, str]]]
+
+
+def _clause_of_object(rng: random.Random, noun: str) -> _Clause:
+    """The book that Tom bought in the garden."""
+    hide = next(v for v in _VERBS if v.base == "hide")
+    verb = rng.choice([*_VERBS, hide])
+    who = draw_person(rng)
+    that = rng.choice(["that ", "that ", ""])
+    if that and rng.random() < 0.2:  # the book that my cat found
+        who = _draw_animal(rng)
+    where = draw_place(rng, 0.5 if verb is hide else 0.25)
+    nowhere = NounPhrase("", "")
+    when, time = "", ""
+    does, chinese = verb.past, verb.chinese
+    kind = rng.random()
+    if kind < 0.3:
+        when, time = rng.choice(list(TIMES["past"].items()))
+    elif kind < 0.38 and verb.participle != "-":
+        where = nowhere
+        does, chinese = f"{who.be} {verb.participle}", f"正在 {verb.chinese}"
+    elif kind < 0.46:
+        where = nowhere
+        does, chinese = f"did not {verb.base}", f"没有 {verb.chinese}"
+    elif kind < 0.52:
+        does, time = f"will {verb.base}", "会"
+    elif kind < 0.6 and verb.participle != "-":
+        does = verb.third_person if who.be == "is" else verb.base
+    clause = f"{that}{who.english} {does} {where.english} {when}"
+    place = f"{where.chinese} {chinese}"
+    if is_hidden_inside(verb, where):
+        place = f"{chinese} {where.chinese}"
+    pairs = who.pairs | where.pairs | {(verb.base, noun)}
+    return clause, f"{who.chinese} {time} {place}", pairs
+
+
+def _clause_of_subject(rng: random.Random, be: str, verb: _Verb) -> _Clause:
+    """The cat that chased Tom; the cat that is hiding in the garden."""
+    if verb.base == "hide" and rng.random() < 0.6:
+        where = draw_place(rng)
+        does, chinese = rng.choice([
+            ("hid", "藏"),
+            (f"{be} hiding", "正 藏"),
+            ("hides" if be == "is" else "hide", "藏"),
+        ])  # fmt: skip
+        inside = where.chinese.removeprefix("在 ")
+        inside = f"{inside} 里" if inside.endswith("学校") else inside
+        clause = f"that {does} {where.english}"
+        return clause, f"{chinese} 在 {inside}", where.pairs
+    whom = fit_them(draw_person(rng, "object"), verb)
+    if verb.base == "break" or rng.random() < 0.6:
+        thing = describe(
+            rng,
+            rng.choice(list(_NOUNS)),
+            plural=rng.random() < 0.2,
+            simple=True,
+        )
+        whom = make_definite(rng, thing, "object")
+        if rng.random() < 0.3:
+            whom = make_indefinite(rng, thing, "object")
+    where = draw_place(rng, 0.2)
+    does, chinese = verb.past, f"{where.chinese} {verb.chinese}"
+    kind = rng.random()
+    if verb.participle != "-" and kind < 0.3:
+        does, where = f"{be} {verb.participle}", NounPhrase("", "")
+        chinese = f"正在 {verb.chinese}"
+    elif verb.participle != "-" and kind < 0.4:
+        does = verb.third_person if be == "is" else verb.base
+    chinese = f"{chinese} {whom.chinese}"
+    if is_hidden_inside(verb, where):
+        chinese = f"把 {whom.chinese} {verb.chinese} {where.chinese}"
+    pairs = {(verb.base, head) for head in whom.heads}
+    return (
+        f"that {does} {whom.english} {where.english}",
+        chinese,
+        whom.pairs | where.pairs | pairs,
+    )
+
+
+def _clause_of_quality(rng: random.Random, noun: str, be: str) -> _Clause:
+    """The hat that is red; the hat that was bigger than my cat."""
+    past = "was" if be == "is" else "were"
+    be = past if rng.random() < 0.2 else be
+    if rng.random() < 0.5:
+        word = rng.choice([*_COLOURS, *_QUALITIES])
+        chinese = _COLOURS.get(word) or _QUALITIES[word][1]
+        return f"that {be} {word}", chinese, frozenset({(word, noun)})
+    word = rng.choice(list(_QUALITIES))
+    comparative, quality = _QUALITIES[word]
+    than = draw_person(rng, "object")
+    if rng.random() < 0.6:
+        thing = describe(
+            rng,
+            rng.choice(list(_NOUNS)),
+            plural=rng.random() < 0.2,
+            simple=True,
+        )
+        make = rng.choice([make_definite, make_definite, make_indefinite])
+        than = make(rng, thing, "topic")
+    pairs = {(word, head) for head in (noun, *than.heads)}
+    return (
+        f"that {be} {comparative} than {than.english}",
+        f"比 {than.chinese} 更 {quality}",
+        than.pairs | pairs,
+    )
+
+
 def _relative_clause(rng: random.Random, role: Role) -> NounPhrase:
     """The book that Tom bought; the cat that chased Tom."""
     plural = rng.random() < 0.2
     kind = rng.random()
-    animal = 0.6 <= kind < 0.8
+    animal = 0.5 <= kind < 0.7
     noun = rng.choice(ANIMALS if animal else list(_NOUNS))
+    hide = next(v for v in _VERBS if v.base == "hide")
+    verb = rng.choice([*_VERBS, hide])
+    if animal and rng.random() < 0.15:  # the stone that broke the lamp
+        noun = rng.choice(list(_NOUNS))
+        verb = next(v for v in _VERBS if v.base == "break")
     what = describe(rng, noun, plural=plural, simple=True)
     be = "are" if plural else "is"
     which, zh_which, pairs = _which(rng, what)
-    pairs |= what.pairs
-    verb = rng.choice(_VERBS)
-    if kind < 0.6:  # its object
-        who = draw_person(rng)
-        that = rng.choice(["that ", "that ", ""])
-        if that and rng.random() < 0.2:  # the book that my cat found
-            who = _draw_animal(rng)
-            pairs |= who.pairs
-        where = draw_place(rng, 0.25)
-        when, time = rng.choice([("", ""), *_TIMES["past"].items()])
-        when, time = (when, time) if rng.random() < 0.3 else ("", "")
-        does, chinese = verb.past, verb.chinese
-        if verb.participle != "-" and rng.random() < 0.15:
-            when, time, where = "", "", NounPhrase("", "")
-            does = f"{who.be} {verb.participle}"
-            chinese = f"正在 {verb.chinese}"
-        elif rng.random() < 0.1:
-            when, time, where = "", "", NounPhrase("", "")
-            does = f"did not {verb.base}"
-            chinese = f"没有 {verb.chinese}"
-        clause = f"{that}{who.english} {does} {where.english} {when}"
-        chinese = f"{who.chinese} {time} {where.chinese} {chinese}"
-        pairs |= where.pairs | {(verb.base, noun)}
-    elif animal:  # its subject
-        whom = draw_person(rng, "object")
-        if rng.random() < 0.5:
-            thing = describe(
-                rng, rng.choice(list(_NOUNS)), plural=False, simple=True
-            )
-            whom = make_definite(rng, thing, "object")
-        does, chinese = verb.past, verb.chinese
-        if verb.participle != "-" and rng.random() < 0.3:
-            does = f"{be} {verb.participle}"
-            chinese = f"正在 {verb.chinese}"
-        clause = f"that {does} {whom.english}"
-        chinese = f"{chinese} {whom.chinese}"
-        pairs |= whom.pairs | {(verb.base, head) for head in whom.heads}
-    elif kind < 0.88:  # what it is like
-        adjective = rng.choice([*_COLOURS, *_QUALITIES])
-        chinese = _COLOURS.get(adjective) or _QUALITIES[adjective][1]
-        clause = f"that {be} {adjective}"
-        pairs |= {(adjective, noun)}
+    if kind < 0.5:
+        clause, chinese, more = _clause_of_object(rng, noun)
+    elif animal:
+        clause, chinese, more = _clause_of_subject(rng, be, verb)
+    elif kind < 0.85:
+        clause, chinese, more = _clause_of_quality(rng, noun, be)
     else:  # where it is
         place = draw_place(rng)
-        chinese = place.chinese
-        pairs |= place.pairs
-        clause = f"that {be} {place.english}"
+        past = "were" if plural else "was"
+        clause = f"that {past if rng.random() < 0.2 else be} {place.english}"
+        chinese, more = place.chinese, place.pairs
         if which == "the" and (
             role in ("subject", "topic") and rng.random() < 0.6
         ):
             clause = place.english
             chinese = chinese.removeprefix("在 ")
             zh_which = "那些" if plural else ""
+    if kind > 0.7 and which in ("a", "an"):  # 一 只 比 猫 更 大 的 鸟
+        chinese, zh_which = f"{zh_which} {chinese}", ""
     return NounPhrase(
         " ".join(f"{which} {what.english} {clause}".split()),
         " ".join(f"{chinese} 的 {zh_which} {what.chinese}".split()),
         (noun,),
         be,
-        pairs,
+        pairs | what.pairs | more,
     )
 
 
@@ -139,10 +225,17 @@ def draw_thing(
 ) -> NounPhrase:
     """A book, the book, the book that Tom bought."""
     kind = rng.random()
-    if kind < 0.1:
+    if kind < 0.13:
         return _relative_clause(rng, role)
-    if kind < 0.14:
+    if kind < 0.17:
         return draw_ground(rng)
+    if kind < 0.185:  # the black one
+        word = rng.choice([*_COLOURS, *_QUALITIES])
+        chinese = _COLOURS.get(word) or _QUALITIES[word][1]
+        which, count = rng.choice([("the", "那 个"), ("a", "一 个")])
+        is_object = role in ("object", "negated")
+        if which == "the" or (is_object and not definite):
+            return NounPhrase(f"{which} {word} one", f"{count} {chinese} 的")
     animal = role == "subject" and rng.random() < 0.7
     noun = rng.choice(ANIMALS if animal else list(_NOUNS))
     what = describe(rng, noun, plural=rng.random() < 0.25)
@@ -154,7 +247,7 @@ def draw_thing(
 def is_long(noun_phrase: NounPhrase) -> bool:
     """Whether it may end in a clause or a place of its own."""
     words = {*noun_phrase.english.split()[1:]}
-    return bool(words & {"that", "in", "at", *_CLAUSE_WORDS})
+    return bool(words & {"that", "in", "at", "there", *_CLAUSE_WORDS})
 
 
 def _draw_one(

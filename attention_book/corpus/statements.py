@@ -1,19 +1,23 @@
-# Made from docs/chapters/53-wide-grammar.md (042455f40d0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (73216b15132a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
 from attention_book.corpus.lexicon import (
+    _NOUNS,
     _NUMBERS,
-    _TIMES,
     _VERBS,
     PEOPLE,
     _Verb,
 )
 from attention_book.corpus.noun_phrases import (
+    PEOPLE_AS_OBJECTS,
+    TIMES,
     NounPhrase,
     Role,
     draw_person,
     draw_place,
+    fit_them,
+    is_hidden_inside,
 )
 from attention_book.corpus.relative_clauses import (
     draw_noun_phrase,
@@ -23,21 +27,29 @@ from attention_book.corpus.relative_clauses import (
 
 
 __all__ = [
-    "PEOPLE_AS_OBJECTS",
     "draw_command",
     "draw_entry",
     "draw_gift",
+    "draw_hiding",
     "draw_object",
     "draw_statement",
     "draw_subject",
     "draw_verb",
+    "inside",
     "make_phrase",
     "note",
     "place_adverbs",
 ]
 
 
-PEOPLE_AS_OBJECTS = ("see", "find", "chase", "draw")
+_THESE = {
+    "this one": "这个",
+    "that one": "那个",
+    "this": "这个",
+    "that": "那个",
+    "these": "这些",
+    "those": "那些",
+}
 
 
 def make_phrase(english: str, chinese: str, *parts: NounPhrase) -> Phrase:
@@ -57,19 +69,27 @@ def note(phrase: Phrase, word: str, noun_phrase: NounPhrase) -> Phrase:
 def draw_object(
     rng: random.Random, verb: _Verb, subject: str, *, negated: bool = False
 ) -> NounPhrase:
-    """Somebody other than the subject, or a thing."""
+    """Somebody other than the subject, a thing, or this and that."""
+    if rng.random() < 0.03:
+        return NounPhrase(*rng.choice(list(_THESE.items())))
     people = 0.45 if verb.base in PEOPLE_AS_OBJECTS else 0.15
     role: Role = "negated" if negated else "object"
     names = set(subject.split()) & set(PEOPLE)
     what = draw_noun_phrase(rng, role, people=people)
     while names & set(what.english.split()):
         what = draw_noun_phrase(rng, role, people=people)
-    return what
+    return fit_them(what, verb)
 
 
 def draw_subject(rng: random.Random) -> NounPhrase:
     """Somebody, less often something, that acts."""
     return draw_noun_phrase(rng, "subject", people=0.7)
+
+
+def inside(where: NounPhrase) -> str:
+    """Turn 在 学校 into the place of something, 学校 里."""
+    chinese = where.chinese.removeprefix("在 ")
+    return f"{chinese} 里" if chinese.endswith("学校") else chinese
 
 
 def draw_verb(rng: random.Random, *, action: bool = False) -> _Verb:
@@ -118,15 +138,20 @@ def place_adverbs(
 
 def draw_statement(rng: random.Random) -> Phrase:
     """Who did what, where and when; or did not."""
-    tense = rng.choice(["past", "past", "future", "present", "now"])
+    tenses = ["past", "past", "past", "future", "future", "present"]
+    tense = rng.choice([*tenses, "present", "now", "now", "then"])
     negated = rng.random() < 0.25
-    verb = draw_verb(rng, action=tense == "now")
+    verb = draw_verb(rng, action=tense in ("now", "then"))
     who = draw_subject(rng)
     what = draw_object(rng, verb, who.english, negated=negated)
     result = verb.participle == "-"
     does = "does" if who.be == "is" else "do"
-    when, time = draw_entry(rng, _TIMES[tense], 0.35)
-    where = draw_place(rng, 0.3)
+    was = "were" if who.be == "are" else "was"
+    times = TIMES["past" if tense == "then" else tense]
+    if tense == "present" and rng.random() < 0.15:
+        times = TIMES["now"]
+    when, time = draw_entry(rng, times, 0.35)
+    where = draw_place(rng, 0.5 if verb.base == "hide" else 0.3)
     place = where.chinese
     if tense == "present" and negated:
         when, time = "", ""
@@ -147,19 +172,75 @@ def draw_statement(rng: random.Random) -> Phrase:
         ),
         ("now", False): (f"{who.be} {verb.participle}", "正在", ""),
         ("now", True): (f"{who.be} not {verb.participle}", "没有 在", ""),
+        ("then", False): (f"{was} {verb.participle}", "在", ""),
+        ("then", True): (f"{was} not {verb.participle}", "没有 在", ""),
     }[tense, negated]
-    if tense == "now":  # 正在 花园 里
+    if tense in ("now", "then"):  # 正在 花园 里
         place = place.removeprefix("在 ")
     clause = f"{who.english} {english} {what.english}"
+    does = f"{place} {verb.chinese} {after} {what.chinese}"
+    if is_hidden_inside(verb, where):
+        does = f"把 {what.chinese} {verb.chinese} 在 {after} {inside(where)}"
     phrase = make_phrase(
         place_adverbs(rng, clause, when, where.english, what),
-        f"{who.chinese} {time} {before} {place} {verb.chinese} {after} "
-        f"{what.chinese}",
+        f"{who.chinese} {time} {before} {does}",
         who,
         what,
         where,
     )
     return note(phrase, verb.base, what)
+
+
+_HIDING = [  # English, Chinese, kind of time
+    ("{who} {be} hiding {where} {when}", "{who} {time} 正 藏 {there}", "now"),
+    ("{who} {be} hiding {where} {when}", "{who} {time} 正 藏 {there}", "now"),
+    ("{who} {be} not hiding {where}", "{who} 没有 藏 {there}", ""),
+    ("{who} {hides} {where} {when}", "{who} {time} 藏 {there}", "present"),
+    ("{who} hid {where} {when}", "{who} {time} 藏 {hid}", "past"),
+    ("{who} did not hide {where} {when}",
+     "{who} {time} 没有 藏 {there}", "past"),
+    ("{who} will hide {where} {when}", "{who} {time} 会 藏 {there}", "future"),
+    ("{who} will not hide {where}", "{who} 不 会 藏 {there}", ""),
+    ("{be} {who} hiding {where} ?", "{who} 正 藏 {there} 吗 ？", ""),
+    ("did {who} hide {where} ?", "{who} 藏 {hid} 吗 ？", ""),
+    ("where {be} {who} hiding ?", "{who} 藏 在 哪里 ？", ""),
+    ("where did {who} hide {when} ?", "{who} {time} 藏 在 了 哪里 ？", "past"),
+    ("where {do} {who} hide ?", "{who} 藏 在 哪里 ？", ""),
+    ("who is hiding {where} ?", "谁 正 藏 {there} ？", ""),
+    ("what is hiding {where} ?", "什么 正 藏 {there} ？", ""),
+    ("who hid {where} ?", "谁 藏 {hid} ？", ""),
+    ("hide {where}", "藏 {there}", ""),
+    ("do not hide {where}", "不 要 藏 {there}", ""),
+]  # fmt: skip
+
+
+def draw_hiding(rng: random.Random) -> Phrase:
+    """The cat is hiding in the kitchen."""
+    english, chinese, tense = rng.choice(_HIDING)
+    who = draw_subject(rng)
+    while is_long(who):
+        who = draw_subject(rng)
+    if "{who}" not in english:
+        who = NounPhrase("", "")
+    where = draw_place(rng, 0.75)
+    if "{where}" not in english:
+        where = NounPhrase("", "")
+    when, time = draw_entry(rng, TIMES.get(tense, {}), 0.25)
+    there = f"在 {inside(where)}" if where.english else "起来"
+    hid = f"在 了 {inside(where)}" if where.english else "起来 了"
+    if not where.english and "正" in chinese:
+        there = "着"
+    one = who.be == "is"
+    forms = {
+        "who": who.english,
+        "be": who.be,
+        "do": "does" if one else "do",
+        "hides": "hides" if one else "hide",
+        "where": where.english,
+        "when": when,
+    }
+    chinese = chinese.format(who=who.chinese, time=time, there=there, hid=hid)
+    return make_phrase(english.format(**forms), chinese, who, where)
 
 
 _GIFTS = {  # English, Chinese before and after the verb, tense
@@ -168,49 +249,73 @@ _GIFTS = {  # English, Chinese before and after the verb, tense
     "now": ("{who} {be} {participle}", "正在", "", "now"),
     "command": ("{who} {base}", "", "", ""),
     "not": ("{who} did not {base}", "没有", "", "past"),
+    "present": ("{who} {does}", "", "", "present"),
+    "does not": ("{who} {do} not {base}", "不", "", ""),
+    "will not": ("{who} will not {base}", "不 会", "", "future"),
     "did": ("did {who} {base}", "", "了", "past"),
+    "what": ("what did {who} {base}", "", "了", "past"),
     "will": ("will {who} {base}", "会", "", "future"),
     "who": ("who {past}", "", "了", "past"),
 }
 
 
 def draw_gift(rng: random.Random) -> Phrase:
-    """She bought me a hat; did you sell him the cat?"""
-    base = rng.choice(["buy", "buy", "draw", "find", "sell", "sell"])
+    """She bought me a hat at school; did you sell him the cat?"""
+    base = rng.choice(["buy", "buy", "draw", "draw", "find", "sell", "sell"])
     verb = next(v for v in _VERBS if v.base == base)
     who = draw_person(rng)
     to = draw_person(rng, "object")
     while who.chinese == to.chinese:
         to = draw_person(rng, "object")
-    first = "a an one the this that these those my your his our"
-    what = draw_thing(rng, "object")
-    while what.english.split()[0] not in [*first.split(), *_NUMBERS]:
-        what = draw_thing(rng, "object")
+    definite = "the this that these those my your his our".split()
+    first = [*definite, "a", "an", "one", *_NUMBERS]
+    first += [f"{noun}s" for noun in _NOUNS]
     kind = rng.choice(["past", *_GIFTS])
+    negated: Role = "negated" if "not" in kind else "object"
+    what = draw_thing(rng, negated)
+    while what.english.split()[0] not in first:
+        what = draw_thing(rng, negated)
+    if kind == "what":
+        what = NounPhrase("", "什么", to.heads)
     if kind == "now" and verb.participle == "-":
         kind = "past"
     english, before, after, tense = _GIFTS[kind]
-    when, time = draw_entry(rng, _TIMES.get(tense, {}), 0.25)
+    when, time = draw_entry(rng, TIMES.get(tense, {}), 0.25)
+    where = draw_place(rng, 0.0 if is_long(what) else 0.12)
     if kind == "command":
         who = NounPhrase(*rng.choice([("", ""), ("please", "请")]))
     elif kind == "who":
         who = NounPhrase("who", "谁")
-    forms = verb._asdict() | {"who": who.english, "be": who.be}
+    one = who.be == "is"
+    forms = verb._asdict() | {
+        "who": who.english,
+        "be": who.be,
+        "do": "does" if one else "do",
+        "does": verb.third_person if one else verb.base,
+    }
     clause = f"{english.format(**forms)} {to.english} {what.english}"
-    end = {"did": "吗 ？", "will": "吗 ？", "who": "？"}.get(kind, "")
+    end = {"did": "吗 ？", "will": "吗 ？", "who": "？", "what": "？"}.get(
+        kind, ""
+    )
     if not end:
-        clause = place_adverbs(rng, clause, when, "", what)
+        clause = place_adverbs(rng, clause, when, where.english, what)
     elif is_long(what):
         clause, time = f"{clause} ?", ""
     else:
-        clause = f"{clause} {when} ?"
+        clause = f"{clause} {where.english} {when} ?"
     says = f"给 {to.chinese} {verb.chinese} {after} {what.chinese}"
     if base == "sell":
         says = f"卖 给 {after} {to.chinese} {what.chinese}"
-        if what.english.split()[0] not in ("a", "an", "one", *_NUMBERS):
+        if kind != "what" and what.english.split()[0] in definite:
             says = f"把 {what.chinese} 卖 给 {after} {to.chinese}"
+    place = where.chinese
+    if kind == "now":
+        place = place.removeprefix("在 ")
     phrase = make_phrase(
-        clause, f"{who.chinese} {time} {before} {says} {end}", what
+        clause,
+        f"{who.chinese} {time} {before} {place} {says} {end}",
+        what,
+        where,
     )
     return note(phrase, verb.base, what)
 
@@ -220,12 +325,14 @@ def draw_command(rng: random.Random) -> Phrase:
     verb = draw_verb(rng)
     negated = rng.random() < 0.3
     what = draw_object(rng, verb, "", negated=negated)
-    when, time = draw_entry(rng, _TIMES["future"] | {"now": "现在"}, 0.15)
+    when, time = draw_entry(rng, TIMES["future"] | {"now": "现在"}, 0.15)
     where = draw_place(rng, 0.2)
     if is_long(what):
         when, time, where = "", "", NounPhrase("", "")
     english = f"{verb.base} {what.english} {where.english} {when}"
     chinese = f"{where.chinese} {verb.chinese} {what.chinese}"
+    if is_hidden_inside(verb, where):
+        chinese = f"把 {what.chinese} 藏 {where.chinese}"
     if negated:
         english = f"do not {english}"
         chinese = f"不 要 {chinese}"

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (38b56c7ac876). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (f410517b5c92). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ _GROUNDS = ["garden", "kitchen", "market", "school"]
 _PRONOUNS += ["this", "that", "these", "those", *_GROUNDS]
 _BE = ("am", "is", "are", "was", "were")
 _ASKS = ["did", "do", "does", "will", "what", "who", "where", "when", "please"]
-_TIME = r"\b(this morning|(last|next|every) (week|day|year)|at this moment)\b"
+_TIME = r"\b((this|last|next|every) (morning|week|day|year)|at this moment)\b"
 
 
 class _Chunk(NamedTuple):
@@ -67,6 +67,13 @@ def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
             waiting.append(_ADJECTIVE_OF.get(word, word))
         elif word in ("and", ",") and waiting:
             continue  # a big and heavy book
+        elif word == "one" and words[max(i - 1, 0)] in (
+            *_ADJECTIVE_OF,
+            "this",
+            "that",
+        ):
+            waiting.clear()  # the black one
+            chunks.append(_Chunk("noun"))
         elif word in _NOUN_OF or word in PEOPLE:
             if after != ["'s"]:  # the owner is no head
                 noun = _NOUN_OF.get(word, word)
@@ -87,12 +94,20 @@ def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
             chunks.append(_Chunk("verb", (_VERB_OF[word],)))
         elif word in _ADJECTIVE_OF:
             chunks.append(_Chunk("adjective", (_ADJECTIVE_OF[word],)))
+        elif word == "there" and (
+            not {*after} & {*_BE} or words[i - 1] in (*_BE, *_VERB_OF)
+        ):
+            if i == 1 and words[0] in _BE:
+                continue  # is there a cat
+            chunks.append(_Chunk("place"))
         elif word in (
             *_BE,
             *_ASKS,
             *["in", "at", "and", "because", "than", ","],
         ):
             chunks.append(_Chunk("be" if word in _BE else word))
+        elif word == "not" and words[i - 1] == ",":
+            chunks.append(_Chunk("not"))  # a cat, not a bird
     merged: list[_Chunk] = []
     for chunk in chunks:  # in the garden
         if chunk.kind == "noun" and merged and merged[-1].kind in ("in", "at"):
@@ -105,7 +120,7 @@ def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
 def _is_before_noun(words: list[str]) -> bool:
     """Whether these words are the beginning of a noun phrase."""
     for word in words[1:]:
-        if word in _NOUN_OF or word in _GROUNDS:
+        if word in (*_NOUN_OF, *_GROUNDS, "one"):
             return True
         adjective = word in _ADJECTIVE_OF or word in _NUMBERS
         if not adjective and word not in ("and", ","):
@@ -115,7 +130,9 @@ def _is_before_noun(words: list[str]) -> bool:
 
 def _is_predicate(words: list[str], i: int) -> bool:
     """Whether "is red" ends here, though a noun follows."""
-    if words[i - 1] not in (*_BE, "not") or i == 0:
+    if i == 0 or words[i - 1] not in (*_BE, "not"):
+        return False
+    if i == 1 or words[i - 2] in (*_ASKS, ","):  # where are big birds hiding
         return False
     rest = words[i + 1 :]
     if rest[0] not in ("and", ","):
@@ -123,11 +140,21 @@ def _is_predicate(words: list[str], i: int) -> bool:
     noun = next(
         j for j, word in enumerate(rest) if word in (*_NOUN_OF, *_GROUNDS)
     )
-    return bool({*rest[noun + 1 : noun + 2]} & {*_VERB_OF, *_BE, *_ASKS})
+    return bool(
+        {*rest[noun + 1 : noun + 2]} & {*_VERB_OF, *_BE, *_ASKS, "that"}
+    )
 
 
 def _kinds(chunks: list[_Chunk], n: int = 4) -> str:
     return " ".join(chunk.kind for chunk in chunks[:n])
+
+
+_TO_OBJECT = ("noun verb", "noun be verb", "noun did verb", "noun will verb")
+_TO_SUBJECT = [
+    "verb noun", "be verb noun", "verb that noun", "be verb that noun",
+    "be place", "verb place", "be verb place", "be adjective than noun",
+    "be adjective than that noun", "be adjective",
+]  # fmt: skip
 
 
 def _read_relative_clauses(
@@ -150,22 +177,21 @@ def _read_relative_clauses(
             continue
         that = _kinds(rest, 1) == "that"
         rest = rest[that:]
-        for form in ("noun verb", "noun be verb", "noun did verb"):
+        for form in _TO_OBJECT:
             if _kinds(rest, form.count(" ") + 1) == form:
                 verb = rest[form.count(" ")].heads[0]
                 pairs.update((verb, head) for head in chunk.heads)
                 i += that + len(form.split())
                 break
         else:
-            for form in ("verb noun", "be verb noun", "verb that noun",
-                         "be verb that noun", "be place",
-                         "be adjective"):  # fmt: skip
+            for form in _TO_SUBJECT:
                 n = len(form.split())
                 if that and _kinds(rest, n) == form:
-                    if form == "be adjective":
+                    if form.startswith("be adjective"):
                         quality = rest[1].heads[0]
-                        pairs.update((quality, head) for head in chunk.heads)
-                    elif form != "be place":
+                        heads = chunk.heads + rest[n - 1].heads * (n > 2)
+                        pairs.update((quality, head) for head in heads)
+                    elif not form.endswith("place"):
                         verb = next(
                             c.heads[0] for c in rest if c.kind == "verb"
                         )
@@ -216,10 +242,12 @@ def _cut_into_clauses(chunks: list[_Chunk]) -> list[list[_Chunk]]:
     """Cut at because, at commas and at what is left of "and"."""
     clauses: list[list[_Chunk]] = [[]]
     for i, chunk in enumerate(chunks):
-        listed = chunk.kind == "and" and _kinds(chunks[i + 1 :], 1) == (
-            "adjective"
-        )
-        if chunk.kind in (",", "because", "and") and not listed:
+        after = _kinds(chunks[i + 1 :], 1)
+        if chunk.kind == "," and _kinds(chunks[i + 1 :], 2) == "and adjective":
+            after = "adjective"
+        listed = after == ("not" if chunk.kind == "," else "adjective")
+        listed |= after == "adjective" and chunks[i - 1].kind == "adjective"
+        if chunk.kind in (",", "because", "and", "when") and not listed:
             clauses.append([])
         else:
             clauses[-1].append(chunk)
@@ -233,7 +261,8 @@ def _read_clause(clause: list[_Chunk], pairs: _Pairs) -> None:
         if chunk.kind == "verb":
             following = [c for c in clause[i + 1 :] if c.kind == "noun"]
             gift = _kinds(clause[i + 1 :], 2) == "noun noun"  # buy him a hat
-            for noun in following[gift : gift + 1]:
+            several = any(c.kind == "not" for c in clause)
+            for noun in following[gift : gift + 1 + several]:
                 pairs.update((chunk.heads[0], head) for head in noun.heads)
         elif chunk.kind == "adjective":
             than = any(c.kind == "than" for c in clause)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (601af24461df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (c997a12c3e2c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,7 +38,8 @@ __all__ = ["GRAMMAR", "Translator"]
 
 
 GRAMMAR = Path(__file__).parents[1] / "models" / "grammar.safetensors"
-_BATCH_SIZE = 32  # sentences
+_BATCH_SIZE = 32  # sentences at most
+_BATCH_TOKENS = 4096  # at most, with padding, of all hypotheses
 # Of models that learnt UNSURE: fitted on 150 sentences that people wrote.
 _CALIBRATION = Calibration(scale=0.4, offset=2.48, threshold=0.925)
 
@@ -119,9 +120,9 @@ class Translator:
     def generate(
         self, sources: Sequence[list[int]], beam_size: int = 1
     ) -> list[list[int]]:
-        """Translate token ids, at most 32 sentences at a time."""
+        """Translate token ids, in batches of like length."""
         outputs: list[list[int]] = [[] for _ in sources]
-        for rows in _bucket_by_length(sources):
+        for rows in _bucket_by_length(sources, beam_size):
             batch = [sources[row] for row in rows]
             found = self._generate_batch(batch, beam_size)
             for row, token_ids in zip(rows, found, strict=True):
@@ -216,11 +217,20 @@ def _silence(model: Transformer, token_id: int) -> Transformer:
     return silent
 
 
-def _bucket_by_length(sources: Sequence[list[int]]) -> Iterator[list[int]]:
+def _bucket_by_length(
+    sources: Sequence[list[int]], beam_size: int = 1
+) -> Iterator[list[int]]:
     """Yield the numbers of sources that go into one batch, long ones first.
 
-    So the largest graph is captured first, whose memory serves the others.
+    A long one pads no short ones: as in fairseq's --max-tokens, a batch has
+    fewer rows the longer they are. The longest graph is captured first, and
+    its memory serves the others.
     """
     order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
-    for start in range(0, len(order), _BATCH_SIZE):
-        yield order[start : start + _BATCH_SIZE]
+    start = 0
+    while start < len(order):
+        n_tokens = len(sources[order[start]]) * beam_size
+        n = min(_BATCH_SIZE, _BATCH_TOKENS // max(1, n_tokens))
+        end = start + max(1, n)
+        yield order[start:end]
+        start = end
