@@ -118,7 +118,7 @@ def heading(block: Block) -> tuple[str, str, str]:
 
 def fenced(info: str, text: str) -> str:
     """A code block, in a fence that is longer than any within it."""
-    fence = max(["``", *re.findall("`{3,}", text)], key=len) + "`"
+    fence = max(["``", *re.findall("`{3,}", text)]) + "`"
     return "\n".join([fence + info, text.rstrip("\n"), fence])
 
 

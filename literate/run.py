@@ -188,7 +188,7 @@ class ChapterFile(pytest.File):
         self.module = types.ModuleType(kind + self.chapter.name.replace("-", "_"))
         self.module.__file__ = str(self.path)
         sys.modules[self.module.__name__] = self.module
-        lines = ["\n"] * (self.chapter.text.count("\n") + 1)
+        lines = ["\n"] * self.chapter.text.count("\n")
         for cell in self.chapter.cells:
             if not cell.code.title:
                 code = cell.code.body.splitlines(keepends=True)

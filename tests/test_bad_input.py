@@ -424,6 +424,11 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
             "dropout must be a number, got '0",
         ),
         ("FeedForward", {"d_ff": 0}, "d_ff must be at least 1, got 0"),
+        ("SwiGLU", {"d_ff": 0}, "d_ff must be at least 1, got 0"),
+        ("FeedForward", {"dropout": 1.0}, "dropout must be .*, got 1.0"),
+        ("SwiGLU", {"dropout": 1.0}, "dropout must be .*, got 1.0"),
+        ("PostNorm", {"dropout": 1.0}, "dropout must be .*, got 1.0"),
+        ("PreNorm", {"dropout": 1.0}, "dropout must be .*, got 1.0"),
         ("PreNorm", {"eps": 0}, "eps must be positive, got 0"),
         ("decoder layer", {"memory": None}, "memory must be .*, got None"),
         (

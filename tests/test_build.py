@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from literate import ROOT
+from literate import build as site
 from literate.tangle import main as tangle
 from literate.tangle import write
 
@@ -183,6 +185,25 @@ def test_dead_links_stop_the_build_and_are_all_named(book: Path) -> None:
     assert "#no" in said
     assert "nowhere.md" in said
     assert "a.b" in said
+
+
+def test_the_first_site_replaces_none_and_the_second_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: list[str], **options: Any) -> Any:
+        Path(command[-1]).mkdir(parents=True)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(site, "SITE", tmp_path / "site")
+    monkeypatch.setattr(site, "run_chapters", lambda: None)
+    monkeypatch.setattr(site, "write_trees", lambda: None)
+    monkeypatch.setattr(subprocess, "run", run)
+    for _ in range(2):
+        site.build("http://localhost/apples/")
+        page = (tmp_path / "site/404.html").read_text("utf-8")
+        assert 'href="/apples/' in page
+        assert "{{" not in page
+        (tmp_path / "site/index.html").write_text("the old site")
 
 
 def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:

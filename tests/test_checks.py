@@ -12,8 +12,10 @@ from attention_book.checks import (
     check_inputs,
     check_lengths,
     check_mask,
+    check_positive,
     check_rate,
     check_size,
+    check_text,
     check_vectors,
     check_width,
     is_readable,
@@ -170,6 +172,9 @@ def test_a_mask_broadcasts_to_the_scores(
         (lambda: check_heads(6, 4, 4), "d_model = 6, got 4"),
         (lambda: check_heads(6, 3, 0), "n_kv_heads must divide n_heads = 3"),
         (lambda: check_heads(6, 3, 2), "n_heads = 3, got 2"),
+        (lambda: check_positive("x", 0.0), "x must be positive, got 0"),
+        (lambda: check_text("t", 10**48), "got 10{48}$"),  # 49 digits
+        (lambda: check_text("t", 10**49), "got 10{39}…$"),
     ],
 )
 def test_sizes_that_do_not_fit_are_named(
@@ -184,6 +189,7 @@ def test_the_least_and_the_most_that_fits_is_taken() -> None:
     check_size("n", 0, min_size=0)
     check_rate("p", 0.0)
     check_rate("p", 0.99)
+    check_positive("x", 1e-9)
     check_even("d", 2)
     check_heads(6, 3, 1)
     check_heads(6, 6, 6)

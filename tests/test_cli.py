@@ -1,6 +1,7 @@
 """The attention-book command, as somebody at a terminal meets it."""
 
 import io
+import itertools
 import json
 import os
 import re
@@ -18,15 +19,15 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from attention_book.checkpoints import load_model, read_tensors
-from attention_book.cli import app, evaluate, main, translate
+from attention_book.cli import app, evaluate, main, train, translate
 from attention_book.cli.corpora import Corpus
 from attention_book.cli.translate import Source, read_lines
 from attention_book.corpus import WordTokenizer, make_split
 from attention_book.decoding import Translation
 from attention_book.fast_decoding import GRAMMAR, Translator
-from attention_book.training import Trainer
+from attention_book.training import BatchLoader, Trainer, TrainingConfig
 from attention_book.vit import digits
-from tests.factories import make_varied
+from tests.factories import make_examples, make_transformer, make_varied
 
 
 SMALL = [
@@ -364,6 +365,11 @@ def test_attention_is_drawn_with_a_row_for_each_word() -> None:
     words = [row.split()[-1] for row in rows]
     assert words == ["汤姆", "追逐", "杰瑞", "。", "<eos>"]
     assert "█" in "".join(rows)
+    *_, head, _, one, two, three, _ = run(
+        "translate", "Jerry", "--show-attention"
+    ).splitlines()
+    for row in (one, two, three):  # all the weight there is
+        assert row.startswith("  ███  ")
 
 
 @pytest.mark.parametrize(
@@ -454,6 +460,7 @@ def test_numbers_that_make_no_sense_are_one_line(
         ("--label-smoothing", 2, "label_smoothing must be in [0, 1)"),
         ("--n-heads", 3, "n_heads must divide d_model"),
         ("--batch-tokens", 3, "batch_tokens must be"),
+        ("--seed", 2**32, "seed must be from 0 to 4294967295"),
     ]:
         options = [*SMALL, option, value]
         line = error_of("train", out, "--corpus", sentences, *options)
@@ -504,6 +511,8 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     line = error_of(*command, "--n-layers", 2)
     assert "n_layers" in line
     run("translate", "Tom chases Jerry.", "--model", out)
+    config = json.loads(read_tensors(out)[1]["config"])
+    assert config["d_ff"] == 4 * config["d_model"] == 64
 
 
 def test_a_model_of_other_words_is_refused_with_advice(
@@ -525,6 +534,26 @@ def test_a_model_of_other_words_is_refused_with_advice(
     line = error_of("evaluate", "--corpus", other)
     assert line.startswith(f"attention-book: {other}: unknown words: ")
     assert "see: attention-book corpus" in line
+
+
+def test_the_speed_is_that_of_all_tokens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = TrainingConfig(
+        max_steps=3, batch_tokens=21, accumulation_steps=2, warmup_steps=1
+    )
+    examples = make_examples(17)
+    batches = BatchLoader(examples, config)
+    total = sum(len(source) + len(target) - 1 for source, target in examples)
+    average = train._tokens_per_batch(batches)
+    assert average == pytest.approx(total / len(batches))
+    trainer = Trainer(make_transformer(), batches, config)
+    monkeypatch.setattr(trainer, "step", lambda: trainer.losses.append(1) or 1)
+    clock = itertools.count(0.0, 0.5)  # each step takes half a second
+    monkeypatch.setattr(train.time, "perf_counter", lambda: next(clock))
+    train._run_steps(trainer, batches, 1000.0, lambda: None, 1)
+    speeds = re.findall(r"loss 1.0000  ([\d,]+) tok", capsys.readouterr().out)
+    assert speeds == ["4,000"] * 3
 
 
 def test_an_interrupted_run_says_how_to_go_on(
@@ -690,7 +719,8 @@ def test_translations_in_half_precision_are_those_in_full() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     import attention_book
 
-    assert run("--version") == f"{attention_book.__version__}\n"
+    for more in ([], ["--help"]):
+        assert run("--version", *more) == f"{attention_book.__version__}\n"
 
 
 def test_help_and_wrong_usage() -> None:

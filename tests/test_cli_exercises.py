@@ -178,6 +178,20 @@ def test_the_language_is_that_of_the_locale(
     assert ("没有练习 99-9" in said) == chinese
 
 
+@pytest.mark.parametrize(
+    ("name", "chinese"),
+    [("Chinese (Simplified)_China", True), ("de_DE", False), (None, False)],
+)
+def test_the_language_is_asked_of_a_system_without_variables(
+    name: str | None, chinese: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(exercises.locale, "getlocale", lambda: (name, None))
+    said = CliRunner().invoke(app, ["exercise", "99-9"]).output
+    assert ("没有练习 99-9" in said) == chinese
+
+
 def test_a_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
     found = start(
         "exercise",

@@ -4,19 +4,22 @@ Where it can be, it is tried with `exercise`, which needs no PyTorch and so
 starts in a tenth of the time.
 """
 
+import gc
 import io
 import os
 import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import attention_book
-from attention_book import _api, processes
+from attention_book import __main__, _api, processes
+from attention_book.__main__ import _open_output
 from attention_book.cli import app, main
 from attention_book.cli.app import _COMMANDS, USER_ERRORS, import_command
 from literate.chapter import ROOT
@@ -150,7 +153,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
         "_open_streams()\n"
         "file = open(sys.argv[1], 'w')\n"
         "print('lost', file=sys.stderr, flush=True)\n"
-        "subprocess.run(['sh', '-c', 'echo lost >&2'])\n"
+        "subprocess.run(['sh', '-c', 'echo lost >&2'], check=True)\n"
         "sys.exit(file.fileno())"
     )
     file = tmp_path / "file"
@@ -192,6 +195,50 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
     process.communicate()
     os.close(ours)
     assert "练习 03-2，只看过去" in printed.decode(shown)
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "gb18030", "utf-8"])
+def test_a_terminal_is_shown_what_is_no_text(encoding: str) -> None:
+    shown = io.BytesIO()
+    output = _open_output(Terminal(shown, encoding), 1, "standard output")
+    output.write("译\udcff")
+    output.flush()
+    wanted = "gb18030" if encoding == "gb18030" else "utf-8"
+    assert shown.getvalue() == "译\\udcff".encode(wanted)
+
+
+def test_ctrl_c_interrupts_what_runs_and_ends_what_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(ready: Callable[[], None]) -> None:
+        found.append((signal.getsignal(signal.SIGINT), gc.isenabled()))
+        ready()
+        found.append((signal.getsignal(signal.SIGINT), gc.isenabled()))
+        raise SystemExit(3)
+
+    found: list[object] = []
+    monkeypatch.setattr(sys.modules["attention_book.cli.app"], "main", run)
+    monkeypatch.setattr(__main__, "_open_streams", lambda: None)
+    monkeypatch.setattr(__main__, "_leave", found.append)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        __main__.main()
+        found.append(signal.getsignal(signal.SIGINT))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # in the background
+        __main__.main()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+        gc.enable()
+        gc.unfreeze()
+    interrupt = signal.default_int_handler
+    quits = __main__._quit
+    assert found[:4] == [(quits, False), (interrupt, True), 3, quits]
 
 
 @posix_only

@@ -70,6 +70,20 @@ def test_a_fit_finds_the_probability_of_being_right() -> None:
     assert 0.5 < everything.confidence(-1.0) < 1
 
 
+def test_a_fit_is_the_most_probable_line() -> None:
+    """Its gradient is 0, with the smoothed labels of Platt (1999), §2.2."""
+    log_probs = [-0.1, -0.4, -0.7, -1.1, -2.0, -3.0, 0.0]
+    right = [True, True, False, True, False, False, True]
+    found = Calibration.train(log_probs, right, threshold=0.5)
+    gaps = []
+    for x, is_right in zip(log_probs, right, strict=True):
+        label = 5 / 6 if is_right else 1 / 5  # of 4 right and 3 wrong
+        p = min(math.exp(x), 1 - 1e-6)
+        gaps.append((found.confidence(x) - label, math.log(p / (1 - p))))
+    assert sum(gap for gap, _ in gaps) == pytest.approx(0, abs=1e-4)
+    assert sum(gap * x for gap, x in gaps) == pytest.approx(0, abs=1e-3)
+
+
 def make_unsure(model: Transformer) -> Transformer:
     """Let the model say … above all."""
     changed = copy.deepcopy(model)

@@ -252,6 +252,11 @@ def test_the_sentences_of_a_seed_never_change() -> None:
     )
 
 
+def test_the_seed_is_0_unless_it_is_given() -> None:
+    assert make_split(7, 2) == make_split(7, 2, seed=0)
+    assert make_split(7, 2) != make_split(7, 2, seed=1)
+
+
 def test_a_tenth_of_the_pairs_is_held_out_and_no_word_is_lost() -> None:
     for verb in _VERBS:
         kept = [n for n in _NOUNS if not is_held_out((verb.base, n))]

@@ -1,5 +1,6 @@
 """attention_book.decoding against recomputing, counting and trying all."""
 
+import inspect
 import itertools
 import math
 import sys
@@ -21,6 +22,7 @@ from attention_book.decoding import (
     score,
 )
 from attention_book.decoding.beam import normalize_score
+from attention_book.fast_decoding import fast_beam_search
 from attention_book.transformer import Transformer
 from tests.factories import make_transformer, make_varied
 
@@ -206,12 +208,28 @@ def test_all_randomness_comes_from_the_generator(model: Transformer) -> None:
         {"top_p": 0.0},
         {"top_p": 1.1},
         {"top_p": math.nan},
+        {"top_p": 0.0, "top_k": 2},
     ],
 )
 def test_a_sampler_that_makes_no_sense(options: dict[str, Any]) -> None:
     message = r"wanted temperature > 0, 0 < top_p <= 1 and top_k >= 1, got "
     with pytest.raises(ValueError, match=message):
         sampler(torch.Generator(), **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("top_k", 1.5, "a whole number"),
+        ("temperature", True, "a number"),
+        ("top_p", "1", "a number"),
+    ],
+)
+def test_a_sampler_of_what_is_no_number(
+    name: str, value: Any, wanted: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be {wanted}, got"):
+        sampler(torch.Generator(), **{name: value})
 
 
 def all_translations(
@@ -363,6 +381,15 @@ def test_beams_of_few_words(
     )
     for source, token_ids in zip(SMALL_SOURCES, found, strict=True):
         assert token_ids == recompute_beam(model, source, 6, beam_size, 3.0)
+
+
+@pytest.mark.parametrize("search", [beam_search, fast_beam_search])
+def test_a_beam_is_4_wide_and_its_penalty_is_0_6(
+    search: Callable[..., Any],
+) -> None:
+    parameters = inspect.signature(search).parameters
+    assert parameters["beam_size"].default == 4
+    assert parameters["length_penalty"].default == 0.6
 
 
 def test_scores_are_normalised_by_length() -> None:

@@ -155,6 +155,13 @@ def test_an_unknown_sign_is_named() -> None:
         spans(r"$\nope$")
 
 
+def test_arrows_begin_and_end_at_the_sides_of_a_box() -> None:
+    box = Drawing(height=100).box(100, 70, 40, 20, "$W$")
+    assert box.centre == (120, 80)
+    assert (box.top(0.25), box.bottom(0.25)) == ((110, 67), (110, 93))
+    assert (box.left(0.25), box.right(0.25)) == ((97, 75), (143, 75))
+
+
 def paths(drawing: Drawing) -> list[str]:
     svg = ElementTree.fromstring(drawing.render("en", "x", ""))  # noqa: S314
     return [path.get("d", "") for path in svg.iter(f"{SVG}path")]
@@ -171,6 +178,48 @@ def test_an_arrow_turns_at_right_angles_and_stops_short() -> None:
     shaft, head = paths(drawing)
     assert shaft == "M29 39L29 42.5Q29 46 32.5 46L116 46Q120 46 120 50L120 62"
     assert head == "M120 67L117 60L123 60z"
+
+
+DRAWN = """\
+<rect class="group" x="10" y="20" width="30" height="40" rx="8"/>
+<text x="19" y="37.5" text-anchor="start" class="small">A</text>
+<g class="ring"><rect x="42" y="52" width="16" height="16" rx="8"/></g>
+<g class="ring q"><rect x="82" y="52" width="16" height="16" rx="8"/>
+<text x="90" y="64.5" text-anchor="middle">+</text></g>
+<circle class="dot k" cx="70" cy="30" r="4"/>
+<g class="cells v"><rect x="100.5" y="10.5" width="13" height="13"/>
+<rect x="100.5" y="24.5" width="13" height="13"/></g>
+<g class="cells v pale"><rect x="114.5" y="10.5" width="13" height="13"/>
+<rect x="128.5" y="10.5" width="13" height="13"/>
+<rect x="114.5" y="24.5" width="13" height="13"/>
+<rect x="128.5" y="24.5" width="13" height="13"/></g>
+<path class="line x" d="M10 10L10 26Q10 30 10 34L10 46Q10 50 14 50\
+L36 50Q40 50 40 54L40 65"/><path class="head x" d="M40 70L37 63L43 63z"/>
+<path class="line x dashed" d="M60 80L25 80"/>
+<path class="head x" d="M20 80L27 77L27 83z"/>
+<path class="line x" d="M5 5L5 5"/><path class="head x" d="M5 5L5 5L5 5z"/>
+<path class="line k dashed" d="M0 0L1.5 2"/>"""
+
+
+def test_all_that_can_be_drawn() -> None:
+    drawing = Drawing(height=90)
+    drawing.group(10, 20, 30, 40, "甲 | A")
+    assert drawing.circle(50, 60, 8).top() == (50, 49)
+    drawing.circle(90, 60, 8, "$+$", kind="q")
+    assert drawing.dot(70, 30, "k", radius=4).right() == (77, 30)
+    drawing.cells(100, 10, 2, 3, "v", pale_from=1)
+    drawing.arrow((10, 10), (10, 30), (40, 70))
+    drawing.arrow((60, 80), (20, 80), dashed=True)
+    drawing.arrow((5, 5), (5, 5))  # which has no direction
+    drawing.line((0, 0), (1.5, 2), kind="k", dashed=True)
+    svg = drawing.render("en", "n", "a<b")
+    head, _, body = svg.partition("</title>")
+    assert body == DRAWN.replace("\n", "") + "</svg>"
+    assert 'viewBox="0 0 460 90" class="diagram"' in head
+    assert head.endswith('<title id="diagram-n">a&lt;b')
+    alone = drawing.render("zh", "n", "", alone=True)
+    assert 'viewBox="0 0 460 90" width="560" height="110" ' in alone
+    assert 'class="small">甲</text>' in alone
 
 
 def test_weights_shade_cells_and_none_crosses_one_out() -> None:

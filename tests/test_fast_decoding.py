@@ -300,6 +300,17 @@ def test_prepacked_weights_give_the_same(
         assert torch.equal(plain.bias, before[1])
 
 
+def test_without_onednn_nothing_is_prepacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weight = torch.ones(5, 7)
+    onednn = torch.backends.mkldnn.is_available()
+    assert prepacked.can_prepack(weight) == onednn
+    assert not prepacked.can_prepack(weight.to("meta"))
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    assert not prepacked.can_prepack(weight)
+
+
 def test_without_tiles_the_same_is_generated(
     model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -636,6 +647,39 @@ def test_decoders_can_be_copied_and_pickled(
     assert found.generate(*pad(SOURCES), max_length=MAX) == static.generate(
         *pad(SOURCES), max_length=MAX
     )
+
+
+def test_no_dropout_is_left_to_be_skipped(model: Transformer) -> None:
+    for decoder in (IncrementalDecoder(model), StaticDecoder(model, ON_CPU)):
+        parts = [
+            part
+            for whole in vars(decoder).values()
+            if isinstance(whole, nn.Module)
+            for part in whole.modules()
+        ]
+        assert parts
+        assert not any(isinstance(part, nn.Dropout) for part in parts)
+
+
+@pytest.mark.parametrize("every", [2, 5])
+def test_it_ends_soon_after_all_rows_have(
+    every: int, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captured, "SYNC_EVERY", every)
+    decoder = StaticDecoder(model, ON_CPU)
+    state, step = decoder.bucket(1, 3, 16)
+    n_steps = 0
+
+    def ending() -> None:
+        nonlocal n_steps
+        step()
+        n_steps += 1
+        state.active.fill_(n_steps < 3)
+
+    shape = next(iter(decoder.buckets))
+    decoder.buckets[shape] = state, ending
+    decoder.generate(*pad([[3, 4, 5]]), max_length=16)
+    assert n_steps == {2: 4, 5: 5}[every]
 
 
 def test_a_copied_layer_is_laid_out_anew() -> None:

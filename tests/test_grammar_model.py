@@ -43,7 +43,7 @@ def people(translator: Translator) -> list[Judged]:
 def test_the_committed_weights_score_what_is_written_down(
     translator: Translator, written: dict[str, Any]
 ) -> None:
-    bars = {"unseen sentences": 98.5, "unseen combinations": 98}
+    bars = {"unseen sentences": 99, "unseen combinations": 98}
     wide = make_wide_split(n_train=1, n_test=1000)
     for name, pairs in zip(bars, wide[1:], strict=True):
         judged = judge_grammar(translator, pairs)
@@ -62,8 +62,8 @@ def test_another_split_of_either_grammar_is_known_as_well(
     assert exact(judge_grammar(translator, narrow.sentences)) >= 98.5
     assert exact(judge_grammar(translator, narrow.combinations)) >= 98.5
     wide = make_wide_split(n_train=1, n_test=150, seed=77)
-    assert exact(judge_grammar(translator, wide.sentences)) >= 98
-    assert exact(judge_grammar(translator, wide.combinations)) >= 97
+    assert exact(judge_grammar(translator, wide.sentences)) >= 99
+    assert exact(judge_grammar(translator, wide.combinations)) >= 98
 
 
 def test_what_is_wrong_in_sentences_that_people_wrote_is_doubted(
@@ -76,7 +76,7 @@ def test_what_is_wrong_in_sentences_that_people_wrote_is_doubted(
     assert len({row.source for row in people}) == 300
     figures = written["people"]
     assert abs(len(right) - figures["right"]) <= 1
-    assert unsure(wrong) >= 70  # the aim is 90
+    assert unsure(wrong) >= 90
     assert (
         abs(unsure(wrong) * len(wrong) / 100 - figures["wrong, flagged"]) <= 1
     )
@@ -115,6 +115,10 @@ def test_chapter_54_quotes_these_figures(written: dict[str, Any]) -> None:
         ("Don't sell the horse.", "不要卖那匹马。"),
         ("There is a bird in the tree.", "树上有一只鸟。"),
         ("The horse is bigger than the cat.", "马比猫大。"),
+        ("It's your computer, Bob.", "它是你的电脑，鲍勃。"),
+        ("I bought them last week.", "我上周买了它们。"),
+        ("The white cat is hiding in the kitchen.", "白色的猫正藏在厨房里。"),
+        ("Tom's cat's hat", "汤姆的猫的帽子。"),
     ],
 )
 def test_what_newcomers_type_first(

@@ -40,6 +40,7 @@ from attention_book.cli.corpora import Corpus
 from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
 from attention_book.images import load_vit
 from attention_book.processes import USER_ERRORS, lock_for_all, locks
+from attention_book.tensor_files import parse_json
 from attention_book.training import SINGLE_PROCESS, ParallelStrategy
 from attention_book.vit import ViT, ViTConfig
 from tests.factories import make_transformer
@@ -724,6 +725,12 @@ def test_all_processes_wait_until_the_first_has_the_lock(
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_key_that_comes_twice_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^'b' twice$"):
+        parse_json('{"a": 1, "b": {"b": 2, "c": 3, "b": 4}}')
+    assert parse_json('{"a": 1, "b": {"a": 2}}') == {"a": 1, "b": {"a": 2}}
+
+
 @pytest.mark.parametrize("mark", ["[],", "{},", '"",', "1.5,", "1000,", "[["])
 def test_a_header_of_16_megabytes_takes_little_memory(
     tmp_path: Path, mark: str
@@ -739,6 +746,14 @@ def test_a_header_of_16_megabytes_takes_little_memory(
     path.write_bytes(struct.pack("<Q", 2**24 + 1) + bytes(2**24 + 1))
     with pytest.raises(ValueError, match="a header of at most 16777216 bytes"):
         read_tensors(path)
+
+
+def test_the_memory_of_a_device() -> None:
+    if hasattr(os, "sysconf"):
+        n_pages = os.sysconf("SC_PHYS_PAGES")
+        found = train._memory_of(torch.device("cpu"))
+        assert found == n_pages * os.sysconf("SC_PAGE_SIZE")
+    assert train._memory_of(torch.device("mps")) == 2**40
 
 
 @pytest.mark.parametrize(

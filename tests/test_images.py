@@ -29,6 +29,7 @@ from attention_book.images import (
     DIGITS,
     UNSURE,
     Classifier,
+    find_ink,
     load_vit,
     read_digit,
     to_pixels,
@@ -542,6 +543,61 @@ def test_colours_that_are_equally_light() -> None:
     assert one.getpixel((0, 0)) == other.getpixel((0, 0))
     got = read_digit(a_seven(mode="RGB", ink=red, paper=green))
     torch.testing.assert_close(got, read_digit(a_seven()))
+
+
+def on_paper(edge: list[float], *inside: float) -> torch.Tensor:
+    """Paper of 0.5 with these pixels on it, the edge's in turn."""
+    pixels = torch.full((1, 14, 14), 0.5)
+    for i in range(13):
+        for at in ((0, i), (i, 13), (13, 13 - i), (13 - i, 0)):
+            pixels[0][at] = edge[i % len(edge)]
+    pixels[0, 5, 2 : 2 + len(inside)] = torch.tensor(inside)
+    return pixels
+
+
+def test_ink_is_what_differs_from_10_to_90_percent() -> None:
+    ink = find_ink(on_paper([0.5], 0.0, 0.05, 0.25, 0.34, 0.45, 0.47, 0.9))
+    wanted = [1, 1, 0.5, 0.275, 0, 0, 0.875]
+    torch.testing.assert_close(ink[5, 2:9], torch.tensor(wanted))
+    assert ink[5, 9:].sum() == ink[:5].sum() == 0
+    find_ink(on_paper([0.5], 0.5 - 0.051))
+    with pytest.raises(ValueError, match="wanted something drawn"):
+        find_ink(on_paper([0.5], 0.5 - 0.049))
+
+
+@pytest.mark.parametrize(
+    ("noise", "floor", "atol"),
+    [(0.01, 0.14, 1e-5), (0.019, 0.176, 1e-5), (0.25, 0.5, 1e-2)],
+)
+def test_noise_of_the_paper_is_no_ink(
+    noise: float, floor: float, atol: float
+) -> None:
+    relative = torch.tensor([1.0, 0.8, 0.6, 0.3, 0.16])
+    edge = [0.5 - 0.5 * noise, 0.5, 0.5 + 0.5 * noise]
+    ink = find_ink(on_paper(edge, *(0.5 - 0.5 * relative)))
+    wanted = ((relative - floor) / (0.9 - floor)).clamp(0, 1)
+    torch.testing.assert_close(ink[5, 2:7], wanted, atol=atol, rtol=0)
+
+
+def test_a_turned_image_has_turned_ink() -> None:
+    pixels = on_paper([0.5], 0.0, 0.2, 0.35)
+    noise = 0.005 * (-1.0) ** torch.arange(14)
+    pixels[0, :, 0] += noise
+    pixels[0, 0, 1:] += noise[1:]  # of half of the edge
+    ink = find_ink(pixels)
+    assert ink[5, 4] < 0.27  # for noise there is
+    for k in (1, 2, 3):
+        assert torch.equal(
+            find_ink(pixels.rot90(k, (1, 2))), ink.rot90(k, (0, 1))
+        )
+
+
+def test_light_that_changes_slowly_is_no_ink() -> None:
+    drawn = on_paper([0.5], 0.0, 0.2, 0.35)
+    light = 0.5 * 0.03 * torch.linspace(-1, 1, 14)
+    torch.testing.assert_close(
+        find_ink(drawn + light), find_ink(drawn), atol=0.02, rtol=0
+    )
 
 
 def test_one_dot_of_a_large_image_is_nothing_drawn() -> None:

@@ -186,6 +186,8 @@ def test_lowest_k_takes_the_first_of_equals() -> None:
     scores = torch.tensor([[0.0, 2.0, 1.0, 0.0], [3.0, 3.0, 3.0, 3.0]])
     wanted = [[True, False, True, True], [True, False, False, False]]
     assert lowest_k(scores, torch.tensor([3, 1])).tolist() == wanted
+    many = lowest_k(torch.zeros(1, 101), torch.tensor([37]))  # no short sort
+    assert many[0].tolist() == [True] * 37 + [False] * 64
 
 
 def test_scores_of_lengths_peak_at_the_sum_of_fertilities() -> None:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import is_dataclass
 
 import pytest
 
@@ -30,6 +31,16 @@ def test_every_public_name_is_exported_and_documented() -> None:
         thing = getattr(attention_book, name)
         assert inspect.getdoc(thing)
         assert thing.__module__.startswith("attention_book.")
+
+
+def test_a_config_never_changes() -> None:
+    for name in attention_book.__all__:
+        thing = getattr(attention_book, name)
+        if is_dataclass(thing):
+            assert thing.__dataclass_params__.frozen, name  # type: ignore[attr-defined]
+            if name != "ComputeConfig":  # its first argument is the device
+                with pytest.raises(TypeError, match="positional"):
+                    thing(1)
 
 
 def test_every_public_name_of_a_module_is_there_and_documented() -> None:

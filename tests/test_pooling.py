@@ -38,6 +38,13 @@ def test_it_is_nadaraya_watson(bandwidth: float) -> None:
         torch.testing.assert_close(output[i], expected @ value)
 
 
+def test_the_bandwidth_is_1_unless_it_is_given() -> None:
+    output, weights = gaussian_pooling(*inputs())
+    given, by_these = gaussian_pooling(*inputs(), 1.0)
+    assert torch.equal(output, given)
+    assert torch.equal(weights, by_these)
+
+
 def test_batches_are_apart() -> None:
     query, key, value = inputs()
     pair = torch.stack([key, key.flip(0)])

@@ -461,6 +461,11 @@ def test_the_default_dtype_does_not_blur_positions() -> None:
     )
 
 
+def test_alibi_needs_a_head() -> None:
+    with pytest.raises(ValueError, match="n_heads must be at least 1, got 0"):
+        ALiBi(0)
+
+
 def test_rotation_in_bf16_keeps_scores_that_see_distance_only() -> None:
     q, k = torch.randn(2, 1, 64, generator=torch.Generator().manual_seed(0))
     rotary = RotaryEmbedding(64)

@@ -1,6 +1,8 @@
 """Running a chapter: each test is a real pytest run in a process of its own."""
 
 import re
+import runpy
+import sys
 
 import pytest
 
@@ -228,6 +230,26 @@ def test_a_fence_in_the_output_is_fenced(book: Book) -> None:
     assert book.run("--update-outputs").returncode == 0
     assert book.chapter.read_text().endswith("\n````output\n```\n\nx\n````\n")
     assert book.run().returncode == 0
+
+
+def test_the_tests_take_the_options_of_pytest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[str] = []
+    monkeypatch.setattr(pytest, "main", lambda words: found.extend(words) or 5)
+    program = str(ROOT / "literate/test.py")
+    for words, spread in (
+        (["tests/test_run.py", "-x"], ["-n", "0"]),
+        (["-x"], ["-n", "2"]),
+        (["tests/test_run.py", "README.md"], ["-n", "2"]),
+    ):
+        found.clear()
+        monkeypatch.setattr(sys, "argv", ["test", *words])
+        with pytest.raises(SystemExit, match="5"):
+            runpy.run_path(program, run_name="__main__")
+        assert found[-len(words) :] == words
+        start = found.index("-n")
+        assert found[start : start + 2] == spread
 
 
 def test_one_is_not_true(book: Book) -> None:

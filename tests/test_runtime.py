@@ -356,6 +356,30 @@ def test_seeds_leave_no_trace() -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_seeds_are_those_of_the_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cards = tuple(torch.Generator() for _ in range(3))
+    monkeypatch.setattr(torch.cuda, "default_generators", cards)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    states = [card.get_state() for card in cards]
+    for device, index in (("cuda", 1), ("cuda:0", 0), ("cuda:2", 2)):
+        with seeded(ComputeConfig(torch.device(device)), 7):
+            changed = [
+                not torch.equal(card.get_state(), state)
+                for card, state in zip(cards, states, strict=True)
+            ]
+        assert changed == [i == index for i in range(3)]
+    for card, state in zip(cards, states, strict=True):
+        assert torch.equal(card.get_state(), state)
+    monkeypatch.setattr(
+        torch.mps, "_get_default_mps_generator", lambda: cards[2]
+    )
+    with seeded(ComputeConfig(torch.device("mps")), 7):
+        assert not torch.equal(cards[2].get_state(), states[2])
+    assert torch.equal(cards[2].get_state(), states[2])
+
+
 def test_autocast_is_on_for_half_precision_alone() -> None:
     x = torch.randn(3, 3)
     for precision, dtype in (

@@ -365,6 +365,7 @@ def test_permuting_the_keys_changes_nothing() -> None:
 def test_causal_mask_is_pytorchs_upside_down() -> None:
     theirs = nn.Transformer.generate_square_subsequent_mask(KEYS)
     assert torch.equal(causal_mask(KEYS), theirs == 0)
+    assert causal_mask(KEYS, device=torch.device("meta")).is_meta
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -450,6 +451,7 @@ def test_lengths_may_be_anything_from_none_to_all() -> None:
     found = padding_mask(torch.tensor([0, 1, 4]), 4)[:, 0, 0]
     assert found.sum(dim=-1).tolist() == [0, 1, 4]
     assert padding_mask(torch.tensor([], dtype=torch.long), 4).shape[0] == 0
+    assert padding_mask(torch.tensor([0, 0]), 0).shape == (2, 1, 1, 0)
 
 
 @pytest.mark.usefixtures("unchecked")

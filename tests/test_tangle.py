@@ -1,6 +1,8 @@
 """Tangling, and the way back."""
 
+import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,15 @@ def core(n):
     return math.floor(n)
 ```
 """
+
+
+def test_it_is_a_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tangle", "--nonsense"])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(str(ROOT / "literate/tangle.py"), run_name="__main__")
+    assert "unrecognized arguments: --nonsense" in capsys.readouterr().err
 
 
 def test_the_package_equals_its_chapters() -> None:
@@ -115,7 +126,9 @@ def test_tangling_keeps_an_edited_module_unless_told(
         ("def peel(n):\n    return n - 1\n\n\n", ""),
     ],
 )
-def test_stitch_carries_an_edit_back(book: Book, old: str, new: str) -> None:
+def test_stitch_carries_an_edit_back(
+    book: Book, capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
     book.write(CHAPTER)
     book.tangle()
     text = book.module.read_text()
@@ -123,6 +136,8 @@ def test_stitch_carries_an_edit_back(book: Book, old: str, new: str) -> None:
     book.module.write_text(text.replace(old, new))
 
     assert book.tangle("--stitch") == 0
+    said = "wrote docs/chapters/02-apple.md\nwrote attention_book/apple.py\n"
+    assert capsys.readouterr().out.endswith(said)
     assert book.tangle("--check") == 0
     fenced = old.replace("return n\n\n\n", "return n\n```\n\n")
     fenced_new = new.replace("# the end\n\n\n", "# the end\n```\n\n")
@@ -132,18 +147,34 @@ def test_stitch_carries_an_edit_back(book: Book, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "says"),
     [
         # A new function between two blocks belongs to either.
-        ("def seeds(n):", "def stalk():\n    pass\n\n\ndef seeds(n):"),
+        (
+            "def seeds(n):",
+            "def stalk():\n    pass\n\n\ndef seeds(n):",
+            "15: cannot tell which block owns this edit, that of line 13 or 22",
+        ),
         # A block's only function is gone.
-        ("\n\n\ndef seeds(n):\n    return math.floor(n)\n", "\n"),
+        (
+            "\n\n\ndef seeds(n):\n    return math.floor(n)\n",
+            "\n",
+            "1: this edit cannot be carried back; make it in the chapter",
+        ),
         # A name twice would be no chapter.
-        ("return math.floor(n)\n", "return 1\n\n\ndef core(n):\n    pass\n"),
+        (
+            "def seeds(n):",
+            "def core(n):",
+            "1: this edit would break the chapter: docs/chapters/02-apple.md:",
+        ),
     ],
 )
 def test_stitch_refuses_what_it_cannot_place(
-    book: Book, capsys: pytest.CaptureFixture[str], old: str, new: str
+    book: Book,
+    capsys: pytest.CaptureFixture[str],
+    old: str,
+    new: str,
+    says: str,
 ) -> None:
     book.write(CHAPTER)
     book.tangle()
@@ -153,7 +184,7 @@ def test_stitch_refuses_what_it_cannot_place(
 
     assert book.tangle("--stitch") == 1
     message = capsys.readouterr().err
-    assert message.split(": ")[0].split(":")[1].isdigit()
+    assert message.startswith(f"attention_book/apple.py:{says}")
     assert book.module.read_text() == edited
     assert book.chapter.read_text() == CHAPTER
 

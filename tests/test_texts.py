@@ -3,6 +3,7 @@
 import json
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,7 @@ def test_tab_separated_texts_are_read(tmp_path: Path, content: str) -> None:
         (b"a\tb\n\nc\t \n", r":3: wanted source, tab, target, got 'c'$"),
         (b"\tb\n", r":1: wanted source, tab, target, got 'b'$"),
         (b"a\tb\n\xb4\xf2\tc", r":2: wanted UTF-8, got b'\\xb4\\xf2\\tc'$"),
+        (b"\n\xb4\xf2\tc\td", r":2: wanted UTF-8, got b'\\xb4\\xf2\\tc'$"),
         ("a\tb".encode("utf-16"), r":1: wanted UTF-8, got b'\\xff\\xfe"),
         (b"a\tb\na\t\0b\n", r":2: wanted text, got a NUL byte$"),
         (b"x" * 99, r":1: .* got 'x{40}'$"),
@@ -385,6 +387,24 @@ def test_subwords_learn_pieces_and_never_too_few(
             match=f"^vocab_size must be from 259 to 10000000, got {few}$",
         ):
             BPETokenizer.train(["aa bb"], few)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda vocab: vocab.update({"<bos>": vocab["<eos>"], "<eos>": 1}),
+        lambda vocab: vocab.update(Ġ=len(vocab)),
+    ],
+    ids=["special ones swapped", "a gap"],
+)
+def test_subwords_are_numbered_in_order(
+    subwords: BPETokenizer, change: Callable[[dict[str, int]], None]
+) -> None:
+    saved = json.loads(json.loads(tokenizer_to_json(subwords))["subwords"])
+    change(saved["model"]["vocab"])
+    text = json.dumps({"subwords": json.dumps(saved)})
+    with pytest.raises(ValueError, match="must be numbered 0, 1, …, special"):
+        tokenizer_from_json(text)
 
 
 def test_word_tokenizers_are_saved_as_json() -> None:

@@ -197,6 +197,7 @@ def test_learning_rates_by_hand() -> None:
         ),
         ({"weight_decay": -0.1}, r"weight_decay must be in .* got -0.1"),
         ({"betas": (0.9, 1.0)}, r"betas\[1\] must be in .* got 1.0"),
+        ({"betas": (1.0, 0.9)}, r"betas\[0\] must be in .* got 1.0"),
         ({"schedule": "linear"}, "schedule must be one of .* got 'linear'"),
         ({"precision": "fp8"}, "precision must be one of .* got 'fp8'"),
         ({"seed": 0.5}, "seed must be a whole number, got 0.5"),
@@ -565,6 +566,39 @@ def test_validation_loss_is_the_mean_of_targets(training: bool) -> None:
     assert all(p.grad is None for p in model.parameters())
 
 
+@pytest.mark.parametrize("n_batches", [4, 5])
+def test_processes_share_the_validation(n_batches: int) -> None:
+    config = replace(CONFIG, batch_tokens=13)
+    examples = make_examples(n_batches, seed=1)
+    source = [([3] * 7, target) for _, target in examples]  # a batch each
+    batches = BatchLoader(source, config)
+    assert len(batches) == n_batches
+    alone = validation_loss(make_trainer(), batches)
+    shares = []
+
+    class Share(ParallelStrategy):
+        size = 2
+
+        def __init__(self, rank: int) -> None:
+            self.rank = rank
+
+        def reduce(self, number: torch.Tensor) -> torch.Tensor:
+            shares.append(number)
+            return number
+
+    turns = []
+    for rank in (0, 1):
+        log: list[str] = []
+        trainer = make_trainer()
+        trainer.strategy = Share(rank)
+        validation_loss(trainer, Logged(batches, log))
+        turns.append(len(log))
+    assert turns == [math.ceil(n_batches / 2)] * 2  # else one would wait
+    loss, n_targets = sum(shares, torch.zeros(2)).tolist()
+    assert n_targets == sum(len(target) - 1 for _, target in examples)
+    assert loss / n_targets == pytest.approx(alone, rel=1e-5)
+
+
 def spoil_weight(trainer: Trainer) -> Callable[[], None]:
     weight = trainer.model.target_embedding.tokens.weight
     with torch.no_grad():
@@ -604,6 +638,30 @@ def test_it_stops_before_parameters_are_ruined(
     mend()
     unspoilt = take_steps(make_trainer(config, dropout=0.1), 5)
     assert_same(take_steps(trainer, 2), unspoilt)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_a_gradient_that_overflows_is_scaled_less_down_to_1(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_trainer()
+    monkeypatch.setattr(trainer.scaler, "get_scale", lambda: scale)
+    spoil_gradient(trainer)
+    if scale > 1:
+        trainer.step()
+        return
+    with pytest.raises(ArithmeticError, match=r"gradient norm (nan|inf)$"):
+        trainer.step()
+
+
+def test_a_strategy_may_refuse_a_config() -> None:
+    class Refusing(ParallelStrategy):
+        def check(self, config: TrainingConfig) -> None:
+            raise ValueError(f"not {config.max_steps} steps")
+
+    batches = BatchLoader(make_examples(17), CONFIG)
+    with pytest.raises(ValueError, match=r"^not 20 steps$"):
+        Trainer(make_transformer(), batches, CONFIG, strategy=Refusing())
 
 
 def test_bf16_is_close_and_not_the_same() -> None:

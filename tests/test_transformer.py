@@ -177,6 +177,7 @@ def test_base_and_big_have_the_papers_sizes() -> None:
         big = Transformer.big()
         mine = Transformer.big(1000, n_layers=1, dropout=0.5)
     for model, million in (base, 65), (big, 213):
+        assert len(model.target_embedding.tokens.weight) == 37_000
         count = sum(p.numel() for p in model.parameters()) / 1e6
         assert abs(count / million - 1) < 0.03
     assert (base.config.d_model, base.config.n_heads) == (512, 8)

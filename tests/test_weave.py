@@ -149,6 +149,8 @@ def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
     page = api_page(chapter, "en", [chapter])
     assert page.startswith("---\ntitle: 'Apples'\n---\n")
     assert page.count(":::") == 1  # neither a constant nor what is private
+    assert page.count("\n      heading_level: 2\n") == 1
+    assert "\n## " not in page  # where there is one file, it has no heading
     entry = page.index("\n::: attention_book.apple.Core\n")
     assert entry < page.index("\nFrom [Apples](../chapters/02-apple.md#why-x)")
     assert "# 苹果" in api_page(chapter, "zh", [chapter])
@@ -173,6 +175,7 @@ def test_the_api_page_of_a_folder_leads_to_each_files_chapter() -> None:
     bake = page.index("::: attention_book.apple.bake.bake\n")
     core = page.index("::: attention_book.apple.core.core\n")
     assert bake < page.index("[Pie](../chapters/30-pie.md#pie)") < core
+    assert page.count("\n      heading_level: 3\n") == 2
     assert "[Apples](../chapters/02-apple.md#apple)" in page[core:]
     assert owned(pie, [apple, pie]) == {}  # and so no page of its own
 
@@ -219,8 +222,10 @@ def test_the_glossary_lists_terms_and_links_to_none() -> None:
     page = Chapter(Path("docs/glossary.md"), text)
     woven = weave(page, "en", TERMS)
     assert woven.count("### link <small") == woven.count("###") == 1
-    assert "Leads elsewhere.\n\n</section>" in woven
     assert ".term" not in woven
+    for edition, means in (("zh", "通向别处。"), ("en", "Leads elsewhere.")):
+        shown = f'<section lang="{edition}" markdown="block">\n\n{means}'
+        assert shown in weave(page, edition, TERMS)
 
 
 def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:
@@ -295,6 +300,7 @@ def test_a_notebook_holds_its_diagrams() -> None:
         ),
         ('x = ("甲" f"{n} | A{n}")', 'x = (f"甲{n}")', 'x = (f"A{n}")'),
         ('"""甲 | A"""', '"""甲"""', '"""A"""'),
+        ('f("甲 | A", "乙 | B")', 'f("甲", "乙")', 'f("A", "B")'),
         ('x = "甲 \\" | A \\""', 'x = "甲 \\""', 'x = "A \\""'),
         *[
             (same, same, same)
