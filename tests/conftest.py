@@ -4,8 +4,9 @@ It imports nothing at the top, because tests/gpu runs where there is only torch
 and pytest.
 """
 
+import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,17 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.book import Book
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage in half a million objects that stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 # Files that take long, whole as they are given to one of two processes: begun

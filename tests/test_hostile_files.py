@@ -20,10 +20,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import click.testing
 import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from attention_book.checkpoints import (
@@ -361,13 +363,13 @@ def originals(
 ) -> list[tuple[bytes, Callable[[Path], object]]]:
     """Files of each kind, with what loads them."""
     folder = tmp_path_factory.mktemp("originals")
-    runner = CliRunner()
+    runner, built = click.testing.CliRunner(), get_command(app)
 
     def command(*words: str) -> Callable[[Path], object]:
         """The command, as main calls it; raises what main would report."""
 
         def load(path: Path) -> str:
-            found = runner.invoke(app, [*words, "--model", str(path)])
+            found = runner.invoke(built, [*words, "--model", str(path)])
             if found.exception:
                 raise found.exception
             return found.output

@@ -1,4 +1,4 @@
-# Made from docs/chapters/41-grammar.md (a1a7c46df77a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/41-grammar.md (771a2d9bd360). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 
 
@@ -24,7 +24,7 @@ _CONTRACTIONS = [
 def tokenize(text: str) -> str:
     """Put spaces around the punctuation of an English sentence."""
     text = text.replace("’", "'")
-    for pattern, written_out in _CONTRACTIONS:
+    for pattern, written_out in _CONTRACTIONS if "'" in text else ():
         text = re.sub(pattern, written_out, text, flags=re.IGNORECASE)
     return " ".join(re.findall(r"'s\b|\w+|[^\w\s]", text))
 
