@@ -1,10 +1,12 @@
 """Running a chapter: each test is a real pytest run in a process of its own."""
 
+import random
 import re
 import runpy
 import sys
 
 import pytest
+import torch
 
 from literate.chapter import (
     CHAPTERS,
@@ -14,7 +16,7 @@ from literate.chapter import (
     read_all,
     read_drafts,
 )
-from literate.run import digest, figure_svg, fresh, stamp
+from literate.run import clean_slate, digest, figure_svg, fresh, stamp
 from tests.book import Book
 
 
@@ -223,6 +225,18 @@ def test_chapters_do_not_see_each_others_settings(book: Book) -> None:
     )
     result = book.run(str(other), "-n", "0")
     assert "2 passed" in result.stdout, result.stdout
+
+
+def test_a_chapter_does_not_go_on_with_the_seed_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    random.seed(7)
+    before = random.getstate()
+    torch.manual_seed(7)
+    clean_slate(ROOT)
+    assert torch.initial_seed() != 7
+    assert random.getstate() != before
 
 
 def test_a_fence_in_the_output_is_fenced(book: Book) -> None:
