@@ -16,8 +16,15 @@ from attention_book.corpus import (
     tokenize,
 )
 from attention_book.corpus import sentence as narrow_sentence
+from attention_book.corpus.grammar import Grammar
 from attention_book.corpus.lexicon import _NOUNS, _NUMBERS, _VERBS
 from attention_book.corpus.outliers import draw_outliers, shape
+from attention_book.corpus.predicates import (
+    draw_comparison,
+    draw_identity,
+    draw_location,
+    draw_predicate,
+)
 from attention_book.corpus.split import Split, is_held_out
 from attention_book.corpus.wide_grammar import make_wide_split, wide_sentence
 from attention_book.corpus.wide_leaks import read_wide_pairs
@@ -152,6 +159,18 @@ def test_articles_and_tenses(drawn: list[Phrase]) -> None:
         if "will" in words:
             assert "会" in chinese, phrase
         assert tokenize(detokenize(phrase.english)) == phrase.english
+
+
+@pytest.mark.parametrize(
+    "draw", [draw_identity, draw_predicate, draw_location, draw_comparison]
+)
+def test_subject_and_verb_agree(draw: Grammar, unchecked_module: None) -> None:
+    rng = random.Random(0)
+    forms = {"I": "am was", "you": "are were", "they": "are were"}
+    for _ in range(1_000):
+        first, second, *_ = draw(rng).english.split()
+        if first in forms:
+            assert second in forms[first].split()
 
 
 @pytest.mark.parametrize(

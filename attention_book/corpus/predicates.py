@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (caa751f4d7ed). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (ed3b95e37ee5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -186,7 +186,7 @@ def draw_identity(rng: random.Random) -> Phrase:
             what = NounPhrase(name, PEOPLE[name], (name,))
     be = "are" if plural else who.be
     if rng.random() < 0.15:
-        be = "were" if plural else "was"
+        be = "were" if be == "are" else "was"
     kind = rng.random()
     if kind < 0.15:
         english = f"{be} {who.english} {what.english} ?"
