@@ -14,7 +14,7 @@ from literate.chapter import Chapter, read
 from literate.export import export
 from literate.prose import check as check_prose
 from literate.prose import problems
-from literate.records import RECORDS, check, layout, load, parse
+from literate.records import RECORDS, check, layout, load, markdown, parse
 from literate.weave import weave
 from tests.book import Book
 
@@ -284,6 +284,14 @@ def test_a_fence_without_a_reference_is_refused(info: str) -> None:
         ChapterError, match=r":1: .* write `record NN-name/tab"
     ):
         Chapter(Path("docs/chapters/02-apple.md"), f"```{info}\n```\n").check()
+
+
+def test_a_table_has_as_many_cells_in_each_row() -> None:
+    table = [["a", "b"], ["x", "2"], ["y", "-3.5"]]
+    rows = "| a | b |", "|---|---:|", "| x | 2 |", "| y | -3.5 |"
+    assert markdown(table, str) == "\n".join(rows)
+    with pytest.raises(ValueError, match="shorter"):
+        markdown([*table, ["z"]], str)
 
 
 def test_the_words_of_a_table_are_checked() -> None:
