@@ -100,6 +100,8 @@ def mark(text: str, language: str) -> str:
         "数值、阈值、价值、均值、取值、【值】、值得，每个【值】。",
         "开头、源头、回头、每个【头】、头脑，两个【头】。",
         "大批量，一个【批量】。",
+        # A word that the segmenter does not know is not guessed, as 和键 was:
+        "给【查询】和【键】打分，【查询】、【键】和【值】",
         "log-softmax 和 softmax2，【softmax】。",
         # The longest term:
         "【因果掩码】是【掩码】。",
