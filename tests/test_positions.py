@@ -142,6 +142,13 @@ def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
                 )
 
 
+def test_alibi_of_nothing_is_empty() -> None:
+    assert ALiBi(2)(0, 3).shape == (2, 0, 3)
+    assert ALiBi(2)(0, 0).shape == (2, 0, 0)
+    with pytest.raises(ValueError, match="n_queries must be at least 0"):
+        ALiBi(2)(-1, 3)
+
+
 @pytest.mark.parametrize("queries", [3, 7])
 def test_alibi_stands_the_last_query_at_the_last_key(queries: int) -> None:
     bias = ALiBi(2)(queries, 5)
