@@ -18,13 +18,14 @@ from attention_book.corpus import (
 from attention_book.corpus import sentence as narrow_sentence
 from attention_book.corpus.grammar import Grammar
 from attention_book.corpus.lexicon import _NOUNS, _NUMBERS, _VERBS
-from attention_book.corpus.outliers import draw_outliers, shape
+from attention_book.corpus.outliers import draw_outliers
 from attention_book.corpus.predicates import (
     draw_comparison,
     draw_identity,
     draw_location,
     draw_predicate,
 )
+from attention_book.corpus.shapes import shape
 from attention_book.corpus.split import Split, is_held_out
 from attention_book.corpus.wide_grammar import make_wide_split, wide_sentence
 from attention_book.corpus.wide_leaks import read_wide_pairs
