@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (bd9f87aef345). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (602fb34a3d73). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -222,9 +222,9 @@ def _bucket_by_length(
 ) -> Iterator[list[int]]:
     """Yield the numbers of sources that go into one batch, long ones first.
 
-    A long one pads no short ones: as in fairseq's --max-tokens, a batch has
-    fewer rows the longer they are. The longest graph is captured first, and
-    its memory serves the others.
+    A very long one pads no short ones: as in fairseq's --max-tokens, a
+    batch has fewer rows the longer they are. The longest graph is captured
+    first, and its memory serves the others.
     """
     order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
     start = 0
