@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (0b09e8fb086b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (4658edb8fd5e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import Literal, NamedTuple
 
@@ -29,6 +29,7 @@ __all__ = [
     "draw_person",
     "draw_place",
     "fit_them",
+    "inside",
     "is_hidden_inside",
     "make_definite",
     "make_indefinite",
@@ -276,6 +277,12 @@ def draw_place(rng: random.Random, chance: float = 1.0) -> NounPhrase:
     inside = "上" if noun == "tree" else "里"
     chinese = f"在 {where.chinese} {inside}"
     return NounPhrase(f"in {where.english}", chinese, (), "is", where.pairs)
+
+
+def inside(where: NounPhrase) -> str:
+    """Turn 在 学校 into the place of something, 学校 里."""
+    chinese = where.chinese.removeprefix("在 ")
+    return f"{chinese} 里" if chinese.endswith("学校") else chinese
 
 
 def is_hidden_inside(verb: _Verb, where: NounPhrase) -> bool:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (ed3b95e37ee5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (16c4b0acfbfc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -14,6 +14,7 @@ from attention_book.corpus.noun_phrases import (
     NounPhrase,
     draw_person,
     draw_place,
+    inside,
 )
 from attention_book.corpus.relative_clauses import (
     draw_noun_phrase,
@@ -22,7 +23,6 @@ from attention_book.corpus.relative_clauses import (
 )
 from attention_book.corpus.statements import (
     draw_entry,
-    inside,
     make_phrase,
     note,
     place_adverbs,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (0a73682782ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (586fa85444d1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -9,6 +9,7 @@ from attention_book.corpus.noun_phrases import (
     NounPhrase,
     draw_person,
     draw_place,
+    inside,
 )
 from attention_book.corpus.predicates import (
     DEMONSTRATIVES,
@@ -21,7 +22,6 @@ from attention_book.corpus.statements import (
     draw_object,
     draw_subject,
     draw_verb,
-    inside,
     make_phrase,
     note,
 )

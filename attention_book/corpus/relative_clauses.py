@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (7e1f4797531a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (ab24c469e369). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.lexicon import (
@@ -23,6 +23,7 @@ from attention_book.corpus.noun_phrases import (
     draw_person,
     draw_place,
     fit_them,
+    inside,
     is_hidden_inside,
     make_definite,
     make_indefinite,
@@ -32,6 +33,8 @@ from attention_book.corpus.noun_phrases import (
 __all__ = ["draw_noun_phrase", "draw_thing", "is_long"]
 
 
+_VERB = {verb.base: verb for verb in _VERBS}
+_HIDE, _BREAK = _VERB["hide"], _VERB["break"]
 _CLAUSE_WORDS = {form for verb in _VERBS for form in verb[:4]}
 _CLAUSE_WORDS |= {"is", "are", "am", "was", "were", "did", "will"}
 
@@ -76,13 +79,12 @@ _Clause = tuple[str, str, frozenset[tuple[str, str]]]
 
 def _clause_of_object(rng: random.Random, noun: str) -> _Clause:
     """The book that Tom bought in the garden."""
-    hide = next(v for v in _VERBS if v.base == "hide")
-    verb = rng.choice([*_VERBS, hide])
+    verb = rng.choice([*_VERBS, _HIDE])
     who = draw_person(rng)
     that = rng.choice(["that ", "that ", ""])
     if that and rng.random() < 0.2:  # the book that my cat found
         who = _draw_animal(rng)
-    where = draw_place(rng, 0.5 if verb is hide else 0.25)
+    where = draw_place(rng, 0.5 if verb is _HIDE else 0.25)
     nowhere = NounPhrase("", "")
     when, time = "", ""
     does, chinese = verb.past, verb.chinese
@@ -116,10 +118,8 @@ def _clause_of_subject(rng: random.Random, be: str, verb: _Verb) -> _Clause:
             (f"{be} hiding", "正 藏"),
             ("hides" if be == "is" else "hide", "藏"),
         ])  # fmt: skip
-        inside = where.chinese.removeprefix("在 ")
-        inside = f"{inside} 里" if inside.endswith("学校") else inside
         clause = f"that {does} {where.english}"
-        return clause, f"{chinese} 在 {inside}", where.pairs
+        return clause, f"{chinese} 在 {inside(where)}", where.pairs
     whom = fit_them(draw_person(rng, "object"), verb)
     if verb.base == "break" or rng.random() < 0.6:
         thing = describe(
@@ -184,11 +184,10 @@ def _relative_clause(rng: random.Random, role: Role) -> NounPhrase:
     kind = rng.random()
     animal = 0.5 <= kind < 0.7
     noun = rng.choice(ANIMALS if animal else list(_NOUNS))
-    hide = next(v for v in _VERBS if v.base == "hide")
-    verb = rng.choice([*_VERBS, hide])
+    verb = rng.choice([*_VERBS, _HIDE])
     if animal and rng.random() < 0.15:  # the stone that broke the lamp
         noun = rng.choice(list(_NOUNS))
-        verb = next(v for v in _VERBS if v.base == "break")
+        verb = _BREAK
     what = describe(rng, noun, plural=plural, simple=True)
     be = "are" if plural else "is"
     which, zh_which, pairs = _which(rng, what)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (73216b15132a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (09ea411a0a83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -17,6 +17,7 @@ from attention_book.corpus.noun_phrases import (
     draw_person,
     draw_place,
     fit_them,
+    inside,
     is_hidden_inside,
 )
 from attention_book.corpus.relative_clauses import (
@@ -35,7 +36,6 @@ __all__ = [
     "draw_statement",
     "draw_subject",
     "draw_verb",
-    "inside",
     "make_phrase",
     "note",
     "place_adverbs",
@@ -84,12 +84,6 @@ def draw_object(
 def draw_subject(rng: random.Random) -> NounPhrase:
     """Somebody, less often something, that acts."""
     return draw_noun_phrase(rng, "subject", people=0.7)
-
-
-def inside(where: NounPhrase) -> str:
-    """Turn 在 学校 into the place of something, 学校 里."""
-    chinese = where.chinese.removeprefix("在 ")
-    return f"{chinese} 里" if chinese.endswith("学校") else chinese
 
 
 def draw_verb(rng: random.Random, *, action: bool = False) -> _Verb:
