@@ -94,6 +94,7 @@ def serve(port: int) -> None:
     except KeyboardInterrupt:
         server.shutdown()
     except OSError as error:
+        server.server_close()
         how = f"try: nox -s serve -- --port {port + 1}"
         raise SystemExit(f"port {port}: {error.strerror}; {how}") from None
 

@@ -3,14 +3,21 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 import pytest
+from mkdocs import livereload
+from mkdocs.livereload import LiveReloadServer
 
 from literate import ROOT
 from literate import build as site
@@ -204,6 +211,85 @@ def test_the_first_site_replaces_none_and_the_second_the_first(
         assert 'href="/apples/' in page
         assert "{{" not in page
         (tmp_path / "site/index.html").write_text("the old site")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize("edited", ["docs/chapters/1.md", "mkdocs.yml"])
+def test_what_is_edited_while_the_book_is_served_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edited: str
+) -> None:
+    built: list[str] = []
+    servers: list[LiveReloadServer] = []
+
+    class Server(LiveReloadServer):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            servers.append(self)
+
+    def build(url: str) -> None:
+        built.append(url)
+        if len(built) == 2:
+            raise SystemExit("wrong for now")  # it goes on
+
+    monkeypatch.setattr(livereload, "LiveReloadServer", Server)
+    monkeypatch.setattr(site, "build", build)
+    monkeypatch.setattr(site, "ROOT", tmp_path)
+    monkeypatch.setattr(site, "SITE", tmp_path / "site")
+    for name in ("docs/chapters", "literate", "attention_book", "experiments"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "site").mkdir()
+    for name in ("mkdocs.yml", "mkdocs.en.yml", "site/404.html"):
+        (tmp_path / name).write_text("not here")
+    port = free_port()
+
+    def visit_and_edit() -> None:
+        try:
+            with pytest.raises(HTTPError) as error:
+                retry(lambda: urlopen(f"http://127.0.0.1:{port}/nothing"))
+            with error.value as answer:
+                said.append(answer.read())
+            for n in range(2, 4):
+                (tmp_path / edited).write_text("x" * n)
+                retry(lambda n=n: built[n - 1])
+        finally:
+            servers[0].shutdown()
+
+    said: list[bytes] = []
+    with ThreadPoolExecutor() as pool:
+        visitor = pool.submit(visit_and_edit)
+        site.serve(port)
+        visitor.result()
+    assert said == [b"not here"]
+    assert built == [f"http://127.0.0.1:{port}/"] * 3
+
+
+def retry(function: Callable[[], object]) -> None:
+    """Call until it works, for ten seconds at most."""
+    end = time.monotonic() + 10
+    while True:
+        try:
+            function()
+        except (IndexError, URLError) as error:
+            if isinstance(error, HTTPError) or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def test_a_port_that_is_taken_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site, "build", lambda url: None)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        wanted = f"^port {port}: .*; try: nox -s serve -- --port {port + 1}$"
+        with pytest.raises(SystemExit, match=wanted):
+            site.serve(port)
 
 
 def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
