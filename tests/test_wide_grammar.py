@@ -16,6 +16,7 @@ from attention_book.corpus import (
     tokenize,
 )
 from attention_book.corpus import sentence as narrow_sentence
+from attention_book.corpus.compounds import _refer
 from attention_book.corpus.grammar import Grammar
 from attention_book.corpus.lexicon import _NOUNS, _NUMBERS, _VERBS
 from attention_book.corpus.outliers import draw_outliers
@@ -175,6 +176,25 @@ def test_subject_and_verb_agree(draw: Grammar, unchecked_module: None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "english", "chinese"),
+    [
+        ("Anna found the keys", "they are in the garden", "它们 在 花园 里"),
+        ("Anna found the keys", "they were there", "它们 在 那里"),
+        ("Anna found the keys", "Tom bought them", "汤姆 买 了 它们"),
+        ("Anna found the key", "Tom bought them", "汤姆 买 了 他们"),
+        ("Anna found the keys", "they are at school", "它们 在 学校"),
+        ("Anna found the keys", "they are friends", "他们 是 朋友"),
+        ("Anna found the keys", "they bought them", "他们 买 了 他们"),
+    ],
+)
+def test_they_are_things_where_only_things_were_named(
+    first: str, english: str, chinese: str
+) -> None:
+    second = Phrase(english, chinese.replace("它们", "他们"))
+    assert _refer(Phrase(first, ""), second) == Phrase(english, chinese)
+
+
+@pytest.mark.parametrize(
     ("english", "chinese"),
     [
         ("the cat is black .", "猫是黑色的。"),
@@ -201,6 +221,10 @@ def test_outliers_are_in_no_known_shape_and_leak_nothing(split: Split) -> None:
     words = {word for text in sentences for word in text.split()}
     new = {word for text in outliers for word in text.split()} - words
     assert {"were", "week"} >= new - {"day", "year", "moment"}
+    digest = hashlib.sha256("\n".join(outliers).encode()).hexdigest()
+    assert digest == (  # the bundled model has learnt from such
+        "ccb1e37cf72c5454047908d3ac139a52fb1af93fc370bc614268a4630c024e4d"
+    )
 
 
 @pytest.mark.parametrize(

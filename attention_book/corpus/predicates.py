@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (16c4b0acfbfc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (ec9e17b7ad0c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.grammar import Phrase
@@ -71,7 +71,7 @@ def draw_tense(rng: random.Random, be: str) -> tuple[str, str, str]:
 
 def draw_predicate(rng: random.Random) -> Phrase:
     """The apple is red; the hat is dirtier now; the key is Tom's."""
-    who = make_thing(draw_noun_phrase(rng, "topic", people=0.3))
+    who = make_thing(draw_noun_phrase(rng, "topic"))
     if rng.random() < 0.08:
         who = rng.choice([*DEMONSTRATIVES, *_ONES])
     be, when, time = draw_tense(rng, who.be)
@@ -255,7 +255,7 @@ def draw_existence(rng: random.Random) -> Phrase:
 
 def draw_comparison(rng: random.Random) -> Phrase:
     """The horse is not bigger than Tom."""
-    a = draw_noun_phrase(rng, "topic", people=0.3)
+    a = draw_noun_phrase(rng, "topic")
     b = draw_noun_phrase(rng, "topic", people=0.0)
     if rng.random() < 0.35:
         b = draw_person(rng, "object")

@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (ab24c469e369). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (589fe75ba8ef). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.lexicon import (
@@ -36,7 +36,6 @@ __all__ = ["draw_noun_phrase", "draw_thing", "is_long"]
 _VERB = {verb.base: verb for verb in _VERBS}
 _HIDE, _BREAK = _VERB["hide"], _VERB["break"]
 _CLAUSE_WORDS = {form for verb in _VERBS for form in verb[:4]}
-_CLAUSE_WORDS |= {"is", "are", "am", "was", "were", "did", "will"}
 
 
 def _which(
