@@ -46,6 +46,7 @@ NAMES = {  # the tests of a module, where its name does not tell
     "hooks": ("weave", "build"),
     "models": ("grammar_model",),
     "records": ("experiments",),
+    "run": ("run", "exercises"),
     "tensor_files": ("checkpoints", "hostile_files"),
     "test": ("run",),
 }
@@ -150,7 +151,7 @@ class _Source:
             case ast.Constant(int() as value):
                 yield "number", *self.span(node), str(value + 1)
             case ast.Constant(float() as value):
-                yield "number", *self.span(node), repr(value * 2)
+                yield "number", *self.span(node), repr(value * 2 or 1.0)
 
 
 def _is_text(node: ast.AST) -> bool:
