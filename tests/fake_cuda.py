@@ -7,7 +7,8 @@ number in Python, a tensor made anew) goes wrong here as it would on a GPU.
 """
 
 import inspect
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest.mock import create_autospec
 
@@ -41,14 +42,15 @@ class FakeCuda:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pools: list[object] = []
         self.streams: list[object] = []
+        self.current = FakeStream()
         real = torch.cuda
         own = {
             "CUDAGraph": (real.CUDAGraph.__new__, FakeGraph, True),
             "Stream": (real.Stream.__new__, FakeStream, True),
-            "current_stream": (real.current_stream, FakeStream, False),
+            "current_stream": (real.current_stream, self.get_current, False),
             "device": (real.device.__init__, nullcontext, True),
             "graph": (real.graph.__init__, self.capture, True),
-            "stream": (real.stream, nullcontext, False),
+            "stream": (real.stream, self.switch, False),
         }
         for name, (function, fake, is_method) in own.items():
             checked = hold_against(function, fake, is_method)
@@ -60,9 +62,22 @@ class FakeCuda:
         monkeypatch.setattr(ComputeConfig, "uses_cuda_graphs", True)
         monkeypatch.setattr(Tensor, "is_cpu", False, raising=False)
 
+    def get_current(self, device: object = None) -> "FakeStream":
+        return self.current
+
+    @contextmanager
+    def switch(self, stream: "FakeStream") -> Iterator[None]:
+        """Work in a stream that waited for the one before, as it must."""
+        before = self.current
+        assert stream.waited_for is before
+        self.current = stream
+        yield
+        self.current = before
+
     def capture(
         self, graph: "FakeGraph", pool: object = None, stream: object = None
     ) -> "FakeGraph":
+        assert self.current.waited_for is stream  # for its trial runs
         self.pools.append(pool)
         self.streams.append(stream)
         return graph
@@ -80,13 +95,15 @@ def hold_against(function: Any, fake: Any, is_method: bool) -> Any:
 
 
 class FakeStream:
-    """A queue that is always empty."""
+    """A queue that is always empty, and knows whom it waited for."""
 
     def __init__(self, device: object = None) -> None:
         self.device = device
+        self.waited_for: FakeStream | None = None
 
     def wait_stream(self, stream: "FakeStream") -> None:
         assert isinstance(stream, FakeStream)
+        self.waited_for = stream
 
 
 class FakeGraph(TorchDispatchMode):

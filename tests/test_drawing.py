@@ -144,6 +144,7 @@ def test_its_lines_are_those_of_the_style_sheet(name: str) -> None:
             '<tspan class="script" dy="4">model</tspan>',
         ),
         ("$head_1$", 'head<tspan class="script" dy="4">1</tspan>'),
+        ("$a$ a", '<tspan class="m">a</tspan> a'),
     ],
 )
 def test_a_label_may_hold_formulas(label: str, drawn: str) -> None:

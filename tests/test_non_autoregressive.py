@@ -354,6 +354,7 @@ def test_a_longest_translation_out_of_range_is_named(longest: Any) -> None:
     wanted = f"max_target_length must be a positive .*, got {longest}"
     with pytest.raises(ValueError, match=wanted):
         make_masked_config(max_target_length=longest)
+    assert make_masked_config(max_target_length=1).max_target_length == 1
 
 
 def test_it_translates_under_autocast() -> None:

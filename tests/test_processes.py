@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 import torch
@@ -31,6 +32,7 @@ from attention_book.checkpoints import (
 from attention_book.corpus import make_split
 from attention_book.processes import (
     RANK_VARS,
+    TIMEOUT,
     ErrorReporter,
     RankInfo,
     device_of_rank,
@@ -42,6 +44,7 @@ from attention_book.processes import (
     named_tensors,
     newest_shards,
     process_group,
+    rendezvous,
     resume,
     save,
     sigterm_handler,
@@ -601,6 +604,26 @@ class FakeGroup:
     def exit(self, status: int) -> None:
         self.log.append(status)
         raise Exited
+
+
+def test_processes_meet_at_the_store_they_came_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not at one that PyTorch would make of what the environment says."""
+    meet = create_autospec(dist.init_process_group)
+    monkeypatch.setattr(dist, "init_process_group", meet)
+    monkeypatch.setattr(rendezvous, "DataParallel", lambda _: SINGLE_PROCESS)
+    store, cpu = dist.HashStore(), torch.device("cpu")
+    info = RankInfo(1, 4, 0, 2)
+    rendezvous._init_process_group(cpu, info, store, sharded=False)
+    meet.assert_called_once_with(
+        "gloo",
+        store=store,
+        rank=1,
+        world_size=4,
+        timeout=TIMEOUT,
+        device_id=None,
+    )
 
 
 @pytest.fixture

@@ -1,16 +1,16 @@
 """The check of the prose finds what it is there to find."""
 
+import runpy
 from pathlib import Path
 
 import pytest
 
-from literate.chapter import Chapter, read_all
+from literate.chapter import ROOT, Chapter, read_all
 from literate.prose import (
     NOT_YET,
     check,
     excesses,
     forbidden,
-    main,
     problems,
     retired_in_files,
 )
@@ -23,7 +23,10 @@ def found(zh: str) -> list[str]:
 
 
 def test_the_book_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main() == 0, capsys.readouterr().err
+    program = str(ROOT / "literate/prose.py")
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(program, run_name="__main__")
+    assert not ended.value.code, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

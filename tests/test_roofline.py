@@ -174,6 +174,19 @@ def test_a_gpu_is_timed_by_its_own_events(
     assert gpu.log.count("wait") == 2 + 7
 
 
+def test_any_other_device_is_waited_for_before_and_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log: list[str] = []
+    monkeypatch.setattr(timing, "synchronize", lambda _: log.append("wait"))
+    monkeypatch.setattr(
+        timing.time, "perf_counter", lambda: log.append("clock") or len(log)
+    )
+    compute = ComputeConfig(torch.device("mps"))
+    assert time_calls(lambda: log.append("call"), 3, compute) == 5
+    assert log == ["wait", "clock", *["call"] * 3, "wait", "clock"]
+
+
 @pytest.mark.parametrize(("device", "size"), [("cpu", 2**27), ("cuda", 2**30)])
 def test_copies_are_larger_than_any_cache(
     monkeypatch: pytest.MonkeyPatch, device: str, size: int
