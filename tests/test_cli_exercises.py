@@ -466,7 +466,8 @@ def test_a_byte_order_mark_does_no_harm(ex: Path) -> None:
             lambda text: text + "\nx = " + "-" * 9_999 + "1",
             "nested too deeply",
         ),
-        (lambda text: text + "#" * 1_000_000, "at most 1,000,000 bytes"),
+        (lambda text: text.ljust(1_000_000, "#"), "ex.py: not written yet"),
+        (lambda text: text.ljust(1_000_001, "#"), "at most 1,000,000 bytes"),
     ],
 )
 def test_a_file_that_can_not_be_checked_is_refused(

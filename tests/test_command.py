@@ -77,6 +77,9 @@ print(*statuses)
     out, err = (text.decode() for text in found.communicate())
     assert found.returncode == 0, err
     assert out.splitlines()[-1] == "0 0 0 0 2 2 0 1 1 2 2"
+    listed = " ".join(out.split("Commands ")[1].replace("│", " ").split())
+    for name, (_, what) in _COMMANDS.items():
+        assert f" {name} {what} " in listed
     assert "attention-book: no.tsv: No such file or directory\n" in err
 
 

@@ -490,6 +490,9 @@ def test_weights_of_cross_attention(norm: str) -> None:
     torch.testing.assert_close(weights[0], by_hand.detach())
     assert not weights.requires_grad
     assert hooks_of(model) == 0
+    with torch.device("meta"):  # the model's device counts, not the default
+        again = cross_weights(model, source, target)
+    torch.testing.assert_close(again, weights)
 
 
 def hooks_of(model: Transformer) -> int:

@@ -174,6 +174,8 @@ def test_a_second_derivative_is_refused() -> None:
             RuntimeError, match=r"^chunked_cross_entropy can be different"
         ):
             torch.autograd.grad(grad.sum(), x, retain_graph=True)
+        with pytest.raises(RuntimeError, match="differentiated once only"):
+            torch.autograd.grad(grad.sum() + loss, x, retain_graph=True)
 
 
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1])

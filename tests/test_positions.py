@@ -298,6 +298,8 @@ def test_rotary_attention_is_the_loop() -> None:
     ]
     expected = layer.out_proj(torch.cat(heads, dim=-1))
     torch.testing.assert_close(layer(x), expected)
+    bare = RotaryAttention(D, HEADS, bias=False)
+    assert {p.ndim for p in bare.parameters()} == {2}
 
 
 def test_rotary_attention_takes_a_base() -> None:
