@@ -1,4 +1,4 @@
-# Made from docs/chapters/55-tensor-files.md (c7e22d976f30). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/55-tensor-files.md (0021e70e7342). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 import math
 import os
@@ -140,7 +140,7 @@ def _promise(name: str, entry: Any, offset: int) -> Tensor:
     if not all(map(_is_count, shape)):
         raise ValueError(f"the shape {one_line(shape, 60)} {where}")
     n_bytes = math.prod(shape) * DTYPES[dtype].itemsize
-    if entry["data_offsets"] != [offset, offset + n_bytes]:
+    if _offsets(entry) != [offset, offset + n_bytes]:
         got = one_line(entry["data_offsets"], 60)
         raise ValueError(
             f"data_offsets {got} {where}, not {[offset, offset + n_bytes]}"

@@ -454,6 +454,28 @@ def test_two_writers_of_one_file_do_not_mix(
     assert [*tmp_path.iterdir()] == [path]
 
 
+def test_what_is_saved_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers before the name, and the name before it is said."""
+    log: list[object] = []
+    replace = os.replace
+
+    def rename(old: Path, new: Path) -> None:
+        log.append("rename")
+        replace(old, new)
+
+    def note(file: int) -> None:
+        name = Path(f"/proc/self/fd/{file}").resolve()
+        log.append(name if name == tmp_path else os.fstat(file).st_size)
+
+    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(os, "replace", rename)
+    path = tmp_path / "x"
+    write_tensors(path, {"x": torch.ones(3)}, {})
+    assert log == [path.stat().st_size, "rename", tmp_path]
+
+
 def assert_refused(path: Path, *, match: str = ".") -> None:
     """Refused in one line with the path; the trainer stays as it was."""
     trainer = take_steps(make_trainer(), 1)

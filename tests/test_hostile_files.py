@@ -593,6 +593,19 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("odd", [*ODD_OFFSETS, [0, "4"], ["0", 4]])
+def test_odd_places_of_numbers_are_refused(tmp_path: Path, odd: Any) -> None:
+    places = {"x": odd, "y": [0, 8]}  # y's are no better
+    entry = {"dtype": "F32", "shape": [1]}
+    entries = {k: entry | {"data_offsets": v} for k, v in places.items()}
+    header = json.dumps(entries).encode()
+    path = tmp_path / "x"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    message = f"^{path}: wanted a whole safetensors file, got "
+    with pytest.raises(ValueError, match=message):
+        read_tensors(path)
+
+
 def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x"
     tensors = {"a": torch.ones(3), "b": torch.ones(2, 2).half()}

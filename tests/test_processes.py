@@ -318,6 +318,11 @@ def test_hostile_shards_are_refused(shards: Path, tmp_path: Path) -> None:
         step, trainer, r"/progress: wanted shard '\.\./x', got none"
     )
     write({})
+    _, written = read_tensors(step / "progress")
+    more = progress | {"extra": torch.ones(2)}
+    write_tensors(step / "progress", more, written)
+    assert_refused(step, trainer, f"^{step}/progress: wanted no tensor 'extra")
+    write({})
     load_shards(step, trainer)
     assert len(trainer.losses) == 5
 

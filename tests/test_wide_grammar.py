@@ -19,6 +19,7 @@ from attention_book.corpus import sentence as narrow_sentence
 from attention_book.corpus.compounds import _refer
 from attention_book.corpus.grammar import Grammar
 from attention_book.corpus.lexicon import _NOUNS, _NUMBERS, _VERBS
+from attention_book.corpus.noun_phrases import NounPhrase
 from attention_book.corpus.outliers import draw_outliers
 from attention_book.corpus.predicates import (
     draw_comparison,
@@ -26,6 +27,7 @@ from attention_book.corpus.predicates import (
     draw_location,
     draw_predicate,
 )
+from attention_book.corpus.relative_clauses import is_long
 from attention_book.corpus.shapes import shape
 from attention_book.corpus.split import Split, is_held_out
 from attention_book.corpus.wide_grammar import make_wide_split, wide_sentence
@@ -173,6 +175,22 @@ def test_subject_and_verb_agree(draw: Grammar, unchecked_module: None) -> None:
         first, second, *_ = draw(rng).english.split()
         if first in forms:
             assert second in forms[first].split()
+
+
+@pytest.mark.parametrize(
+    ("phrase", "long"),
+    [
+        ("that cat", False),
+        ("Tom", False),
+        ("cats in the garden", True),
+        ("a cat that is big", True),
+        ("the cat Tom saw", True),
+    ],
+)
+def test_what_is_long_ends_in_a_clause_or_a_place(
+    phrase: str, long: bool
+) -> None:
+    assert is_long(NounPhrase(phrase, "")) is long
 
 
 @pytest.mark.parametrize(
