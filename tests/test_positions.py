@@ -375,6 +375,20 @@ def test_order_matters_and_only_distance_counts(
 
 @pytest.mark.parametrize("is_causal", [True, False])
 @pytest.mark.parametrize("layer_type", LAYERS)
+def test_the_weights_that_are_shown_are_those_of_the_output(
+    layer_type: type[RotaryAttention], is_causal: bool
+) -> None:
+    layer, x = layer_type(D, HEADS), make_tokens()
+    shown = attention_weights(layer, x, is_causal=is_causal)
+    heads = shown @ layer.keys_and_values(x).value[..., :D_K]
+    torch.testing.assert_close(
+        layer.out_proj(heads.transpose(1, 2).flatten(-2)),
+        layer(x, is_causal=is_causal),
+    )
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+@pytest.mark.parametrize("layer_type", LAYERS)
 def test_a_row_with_nothing_to_see_gives_no_nan(
     layer_type: type[RotaryAttention], is_causal: bool
 ) -> None:
