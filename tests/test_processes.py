@@ -47,6 +47,7 @@ from attention_book.processes import (
     rendezvous,
     resume,
     save,
+    save_shards,
     sigterm_handler,
     steps_saved,
 )
@@ -325,6 +326,26 @@ def test_hostile_shards_are_refused(shards: Path, tmp_path: Path) -> None:
     write({})
     load_shards(step, trainer)
     assert len(trainer.losses) == 5
+
+
+def test_nobody_writes_a_shard_before_the_folder_is_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "m"
+    beside = shards_folder(out) / "step-000000.part"
+    beside.mkdir(parents=True)
+    (beside / "left-by-a-killed-run").touch()
+    met: list[list[Path]] = []
+    monkeypatch.setattr(
+        dist, "barrier", lambda: met.append([*beside.iterdir()])
+    )
+    store = dist.HashStore()
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        save_shards(out, make_trainer())
+    finally:
+        dist.destroy_process_group()
+    assert met == [[]]
 
 
 def test_the_latest_checkpoint_counts(shards: Path, tmp_path: Path) -> None:
