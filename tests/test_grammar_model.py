@@ -1,6 +1,7 @@
 """The weights that the package carries, scored again."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from attention_book.corpus import make_split
 from attention_book.corpus.wide_grammar import make_wide_split
 from attention_book.fast_decoding import GRAMMAR, Translator
+from attention_book.transformer import PRESETS
 from benchmarks.grammar_model import (
     PEOPLE,
     Judged,
@@ -155,6 +157,12 @@ def test_no_sentence_of_chapter_11_was_seen(translator: Translator) -> None:
     narrow = make_split(n_train=1, n_test=200)
     assert exact(judge_grammar(translator, narrow.sentences)) >= 99.5
     assert exact(judge_grammar(translator, narrow.combinations)) >= 98.5
+
+
+def test_the_model_is_of_the_first_size(translator: Translator) -> None:
+    config = asdict(translator.model.config)
+    size, *_ = PRESETS.values()
+    assert {name: config[name] for name in size} == size
 
 
 def test_the_file_is_small() -> None:

@@ -214,14 +214,16 @@ def test_chapters_do_not_see_each_others_settings(book: Book) -> None:
         "```python\nimport os\n\nimport matplotlib.pyplot as plt\n"
         "import torch\n\ntorch.set_printoptions(precision=1, sci_mode=True)\n"
         "torch.set_default_dtype(torch.float64)\n"
+        "torch.set_grad_enabled(False)\n"
         'plt.rcParams["lines.linewidth"] = 99\nos.chdir("/")\n```\n'
     )
     other = book.chapter.with_name("03-pear.md")
     other.write_text(
         "```python\nimport os\n\nimport matplotlib.pyplot as plt\n"
         "import torch\n\nprint(torch.tensor(0.25), torch.get_default_dtype())\n"
+        "print(torch.is_grad_enabled())\n"
         'print(plt.rcParams["lines.linewidth"], os.getcwd() == "/")\n```\n\n'
-        "```output\ntensor(0.2500) torch.float32\n1.8 False\n```\n"
+        "```output\ntensor(0.2500) torch.float32\nTrue\n1.8 False\n```\n"
     )
     result = book.run(str(other), "-n", "0")
     assert "2 passed" in result.stdout, result.stdout
