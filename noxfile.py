@@ -11,7 +11,7 @@ import nox
 
 
 nox.options.default_venv_backend = "none"
-nox.options.sessions = ["tests", "lint", "site", "wheel", "browser"]
+nox.options.sessions = ["tests", "lint", "wheel", "browser"]
 
 ENV = Path(".nox/book").absolute()
 BIN = ENV / ("Scripts" if sys.platform == "win32" else "bin")
@@ -152,16 +152,11 @@ def wheel(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """Walk the built site in headless Chromium."""
     book(session, "-m", "literate.build")
-    book(
-        session,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "tests/browser",
-        *session.posargs,
-    )
+    # A browser that answers no more ends its test, not the whole day.
+    guard = ["-o", "faulthandler_timeout=150"]
+    guard += ["-o", "faulthandler_exit_on_timeout=true"]
+    command = ["-m", "pytest", "-q", "-n", "2", *guard, "tests/browser"]
+    book(session, *command, *session.posargs)
 
 
 @nox.session
