@@ -299,6 +299,7 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
     for edition in ("zh", "en"):
         site = book / "site" / edition
         assert (site / "notebooks/02-apple.ipynb").exists()
+        assert (site / "assets/book.css").exists()
         api = (site / "api/apple/index.html").read_text("utf-8")
         assert 'id="attention_book.apple.peel"' in api
         assert "_core" not in re.sub("(?s)<details.*?</details>", "", api)
