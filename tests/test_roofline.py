@@ -180,10 +180,12 @@ def test_any_other_device_is_waited_for_before_and_after(
     log: list[str] = []
     monkeypatch.setattr(timing, "synchronize", lambda _: log.append("wait"))
     monkeypatch.setattr(
-        timing.time, "perf_counter", lambda: log.append("clock") or len(log)
+        timing.time,
+        "perf_counter",
+        lambda: log.append("clock") or float(len(log)),
     )
     compute = ComputeConfig(torch.device("mps"))
-    assert time_calls(lambda: log.append("call"), 3, compute) == 5
+    assert time_calls(lambda: log.append("call"), 3, compute) == 5.0
     assert log == ["wait", "clock", *["call"] * 3, "wait", "clock"]
 
 
