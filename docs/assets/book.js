@@ -22,14 +22,16 @@
   if (formulas.length) {
     const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("katex/katex.min.css", assets) });
     const script = Object.assign(document.createElement("script"), { src: new URL("katex/katex.min.js", assets) });
-    script.onload = () => {
+    // Both, as what has no style yet is twice as wide.
+    const loads = [style, script].map((element) => new Promise((done) => { element.onload = element.onerror = done }));
+    Promise.all(loads).then(() => {
       for (const element of formulas) {
         const tex = element.textContent.trim().slice(2, -2);
         katex.render(tex, element, { displayMode: element.tagName === "DIV", throwOnError: false, strict: "ignore" });
         keepStop(element);
       }
       reachable();
-    };
+    });
     document.head.append(style, script);
   }
 
