@@ -355,6 +355,8 @@ def test_a_longest_translation_out_of_range_is_named(longest: Any) -> None:
     with pytest.raises(ValueError, match=wanted):
         make_masked_config(max_target_length=longest)
     assert make_masked_config(max_target_length=1).max_target_length == 1
+    with pytest.raises(ValueError, match="n_layers must be"):
+        make_masked_config(n_layers=0)
 
 
 def test_it_translates_under_autocast() -> None:

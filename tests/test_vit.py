@@ -324,6 +324,20 @@ def test_another_size(pooling: str) -> None:
         resize(model, 16)
 
 
+@pytest.mark.parametrize("size", [10, 30])
+def test_a_grid_that_shrinks_is_smoothed_and_no_other(size: int) -> None:
+    model = a_model(pooling="mean")
+    nn.init.normal_(model.positions.table)
+    found = resize(model, size).positions.table
+    old = model.positions.table.unflatten(0, (3, 3)).permute(2, 0, 1)[None]
+    smooth, sharp = (
+        F.interpolate(old, size // 5, mode="bicubic", antialias=antialias)[0]
+        for antialias in (True, False)
+    )
+    expected = smooth if size < SIZE else sharp
+    torch.testing.assert_close(found, expected.flatten(1).T)
+
+
 # Digits
 
 
