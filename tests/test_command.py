@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,32 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
     process.communicate()
     os.close(ours)
     assert "练习 03-2，只看过去" in printed.decode(shown)
+
+
+@posix_only
+def test_progress_is_on_the_terminal_and_no_translation(
+    tmp_path: Path,
+) -> None:
+    text, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    text.write_text("Tom chases Jerry.\n" * 3)
+    ours, theirs = os.openpty()
+    with text.open("rb") as stdin, out.open("wb") as stdout:
+        streams = {"stdin": stdin, "stdout": stdout, "stderr": theirs}
+        process = start(
+            *[*COMMAND, "translate"],
+            **streams,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+        )
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # EIO, when the other side is closed
+        while read := os.read(ours, 1 << 16):
+            shown += read
+    os.close(ours)
+    assert process.wait() == 0
+    assert out.read_text("utf-8") == "汤姆追逐杰瑞。\n" * 3
+    assert b"100%" in shown
+    assert "汤姆".encode() not in shown
 
 
 class Terminal(io.TextIOWrapper):

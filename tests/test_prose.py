@@ -139,6 +139,11 @@ def test_retired_names_are_not_defined_again(
     assert "look` is a retired name; use single_query_attention" in message
     module.write_text("def f(x):\n    look = x\n    return look")
     assert list(retired_in_files(tmp_path)) == []
+    test = tmp_path / "tests/test_apple.py"
+    test.parent.mkdir()
+    test.write_text("x = 1\nRecipe()\n")
+    (message,) = retired_in_files(tmp_path)
+    assert message.startswith("tests/test_apple.py:2: ")
 
 
 def test_a_name_that_python_has_chosen_passes(tmp_path: Path) -> None:
