@@ -332,6 +332,10 @@ def test_page_and_notebook_show_the_same_side() -> None:
             assert f'label="{ours}")' in shown
             assert 'x = "梨 | pear"' in shown  # the package is what it is
         assert "font_manager" in codes[0]
+    for old, new in (("matplotlib.pyplot as plt", "math"), ("梨", "p")):
+        other = text.replace(old, new).replace("苹果 | ", "")
+        page = Chapter(Path("docs/chapters/02-apple.md"), other).check()
+        assert "font_manager" not in export(page, "zh")
 
 
 def test_a_list_stays_one_list(chapter: Chapter) -> None:
