@@ -201,6 +201,22 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
     assert "练习 03-2，只看过去" in printed.decode(shown)
 
 
+def test_a_translation_imports_no_compiler() -> None:
+    """It would take longer than all the rest."""
+    program = """
+import sys
+from attention_book.cli import main
+sys.argv = ["attention-book", "translate", "Tom chases Jerry."]
+try:
+    main()
+finally:
+    print("torch._dynamo" in sys.modules)
+"""
+    found = start(sys.executable, "-c", program)
+    out, err = found.communicate()
+    assert out.decode().split() == ["汤姆追逐杰瑞。", "False"], err
+
+
 @posix_only
 def test_progress_is_on_the_terminal_and_no_translation(
     tmp_path: Path,

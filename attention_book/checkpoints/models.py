@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (af2982082cd6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (741c1a01a35c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from attention_book.checkpoints.files import read_signed, write_tensors
 from attention_book.corpus.special_tokens import SPECIAL_TOKENS
@@ -154,6 +155,18 @@ _MAX_SIZE = 2**20  # the largest number in a configuration
 _TENSORS_A_LAYER = 12  # at least, in any model of the package
 
 
+class _NoInit(TorchFunctionMode):
+    """Draws no weights: on meta that imports all of PyTorch's compiler."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Do what is asked, but for normal_, which returns its tensor."""
+        if function is nn.init.normal_:
+            return kwargs["tensor"]
+        return function(*args, **kwargs or {})
+
+
 def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
     """Build a model on meta, no deeper than a file of so many tensors.
 
@@ -174,7 +187,7 @@ def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
             f"n_layers must be at most {most}, as there are {n_tensors} "
             f"tensors, got {config['n_layers']}"
         )
-    with torch.device("meta"):
+    with torch.device("meta"), _NoInit():
         return _build(name, config)
 
 
