@@ -1,9 +1,10 @@
 """Draw the diagrams of the book: tensors as cells that one can count, boxes, arrows, labels.
 
 A diagram is a script, docs/diagrams/NAME.py, that leaves a `Drawing` in the name `drawing`. It is
-460 units wide, and a text has at least 12. A label is `中文 | English`, or one text for both
-editions, and may hold formulas: `$W_i^Q$`. Of kinds there are q, k, v (query, key, value), a
-(attention weights), x (all else) and o (empty); their colours stand in docs/assets/diagram.css.
+460 units wide, less where it stands on a card, and a text has at least 12. A label is
+`中文 | English`, or one text for both editions, and may hold formulas: `$W_i^Q$`. Of kinds there
+are q, k, v (query, key, value), a (attention weights), x (all else) and o (empty); their colours
+stand in docs/assets/diagram.css.
 """
 
 import re
@@ -78,6 +79,7 @@ class Drawing:
     """A diagram in the making. Every method says where it drew; y grows downwards."""
 
     height: float
+    width: float = WIDTH
 
     def __post_init__(self) -> None:
         self.parts: list[str | Label] = []
@@ -94,10 +96,13 @@ class Drawing:
         *,
         anchor: str = "middle",
         small: bool = False,
+        large: bool = False,
         bold: bool = False,
+        kind: str = "",
     ) -> None:
         """A line of text; anchor says which part of it is at x: start, middle or end."""
-        style = " ".join(name for name, on in (("small", small), ("bold", bold)) if on)
+        styles = (("small", small), ("large", large), ("bold", bold), (kind, kind))
+        style = " ".join(name for name, on in styles if on)
         self.parts.append(Label(x, y, label, anchor, style))
 
     def cells(
@@ -168,6 +173,17 @@ class Drawing:
         path = "L".join(f"{x:.4g} {y:.4g}" for x, y in points)
         self.parts.append(f'<path class="line {kind}{" dashed" if dashed else ""}" d="M{path}"/>')
 
+    def band(
+        self, start: Point, end: Point, width: float, kind: str = "a", *, pale: bool = False
+    ) -> None:
+        """A smooth band, as wide as a weight is large, that leaves and arrives upright."""
+        (x0, y0), (x1, y1) = start, end
+        path = "M{0:.5g} {1:.5g}C{0:.5g} {2:.5g} {3:.5g} {2:.5g} {3:.5g} {4:.5g}".format(
+            x0, y0, (y0 + y1) / 2, x1, y1
+        )
+        style = f"band {kind}{' pale' if pale else ''}"
+        self.parts.append(f'<path class="{style}" stroke-width="{width:.3g}" d="{path}"/>')
+
     def arrow(
         self, *points: Point, kind: str = "x", dashed: bool = False, bend: float = 0.5
     ) -> None:
@@ -193,7 +209,8 @@ class Drawing:
 
     def render(self, edition: str, name: str, alt: str, *, alone: bool = False) -> str:
         """The SVG of an edition: for a page with the style sheet, or to stand alone."""
-        size = f' width="560" height="{560 * self.height / WIDTH:.0f}"' if alone else ""
+        across, down = (560 / WIDTH * side for side in (self.width, self.height))
+        size = f' width="{across:.0f}" height="{down:.0f}"' if alone else ""
         drawn = [part.render(edition) if isinstance(part, Label) else part for part in self.parts]
         if alone:
             style = (ROOT / "docs/assets/diagram.css").read_text("utf-8")
@@ -202,7 +219,8 @@ class Drawing:
                 '<rect class="paper" width="100%" height="100%"/>',
             ]
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height:g}"{size} '
+            f'<svg xmlns="http://www.w3.org/2000/svg" '
+            f'viewBox="0 0 {self.width:g} {self.height:g}"{size} '
             f'class="diagram" role="img" aria-labelledby="diagram-{name}">'
             f'<title id="diagram-{name}">{escape(alt)}</title>{"".join(drawn)}</svg>'
         )

@@ -85,7 +85,8 @@ def test_it_is_sound_svg(name: str, edition: str, alone: bool) -> None:
     assert title.text == alt
     assert svg.get("aria-labelledby") == title.get("id") != ""
     assert svg.get("role") == "img"
-    assert svg.get("viewBox", "").startswith("0 0 460 ")
+    width = 220 if name.startswith("card-") else 460
+    assert svg.get("viewBox", "").startswith(f"0 0 {width} ")
     ids = [each.get("id") for each in svg.iter() if each.get("id")]
     assert ids == [title.get("id")]
     texts = ["".join(text.itertext()) for text in svg.iter(f"{SVG}text")]
@@ -199,7 +200,10 @@ L36 50Q40 50 40 54L40 65"/><path class="head x" d="M40 70L37 63L43 63z"/>
 <path class="line x dashed" d="M60 80L25 80"/>
 <path class="head x" d="M20 80L27 77L27 83z"/>
 <path class="line x" d="M5 5L5 5"/><path class="head x" d="M5 5L5 5L5 5z"/>
-<path class="line k dashed" d="M0 0L1.5 2"/>"""
+<path class="line k dashed" d="M0 0L1.5 2"/>
+<text x="60" y="14.5" text-anchor="middle" class="large bold q">B</text>
+<path class="band v" stroke-width="2.5" d="M10 20C10 35 40 35 40 50"/>
+<path class="band a pale" stroke-width="9" d="M4.5 8C4.5 4 4.5 4 4.5 0"/>"""
 
 
 def test_all_that_can_be_drawn() -> None:
@@ -213,6 +217,9 @@ def test_all_that_can_be_drawn() -> None:
     drawing.arrow((60, 80), (20, 80), dashed=True)
     drawing.arrow((5, 5), (5, 5))  # which has no direction
     drawing.line((0, 0), (1.5, 2), kind="k", dashed=True)
+    drawing.text(60, 10, "乙 | B", large=True, bold=True, kind="q")
+    drawing.band((10, 20), (40, 50), 2.5, "v")
+    drawing.band((4.5, 8), (4.5, 0), 9, pale=True)
     svg = drawing.render("en", "n", "a<b")
     head, _, body = svg.partition("</title>")
     assert body == DRAWN.replace("\n", "") + "</svg>"
@@ -221,6 +228,13 @@ def test_all_that_can_be_drawn() -> None:
     alone = drawing.render("zh", "n", "", alone=True)
     assert 'viewBox="0 0 460 90" width="560" height="110" ' in alone
     assert 'class="small">甲</text>' in alone
+
+
+def test_a_card_is_narrower_at_the_same_scale() -> None:
+    card = Drawing(height=92, width=230)
+    assert 'viewBox="0 0 230 92" class="' in card.render("en", "n", "")
+    alone = card.render("en", "n", "", alone=True)
+    assert 'viewBox="0 0 230 92" width="280" height="112" ' in alone
 
 
 def test_weights_shade_cells_and_none_crosses_one_out() -> None:

@@ -26,8 +26,13 @@
     const frames = [...svg.querySelectorAll(".box > rect, .ring > rect, .group")];
     const cells = [...svg.querySelectorAll(".cells > rect")].map((cell) =>
       ({ cell: edges(cell.getBBox()), empty: getComputedStyle(cell).fill === "none" }));
-    const points = [...svg.querySelectorAll("path.line")].flatMap((path) =>
-      Array.from({ length: path.getTotalLength() / 2 }, (_, i) => path.getPointAtLength(2 * i)));
+    const points = [...svg.querySelectorAll("path:is(.line, .band)")].flatMap((path) => {
+      const half = path.matches(".band") ? parseFloat(path.getAttribute("stroke-width")) / 2 : 0;
+      return Array.from({ length: path.getTotalLength() / 2 }, (_, i) => {
+        const { x, y } = path.getPointAtLength(2 * i);
+        return { left: x - half, right: x + half, top: y, bottom: y };
+      });
+    });
     const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
     const ground = rgba(getComputedStyle(document.body).backgroundColor);
     texts.forEach(({ text, size, box }, number) => {
@@ -38,7 +43,7 @@
         say(text, "leaves its box");
       // A number may stand in an empty cell.
       if (cells.some(({ cell, empty }) => meet(box, cell) && !(empty && within(box, cell)))) say(text, "on a cell");
-      if (points.some(({ x, y }) => meet(box, { left: x, right: x, top: y, bottom: y }))) say(text, "on a line");
+      if (points.some((point) => meet(box, point))) say(text, "on a line");
       let below = ground.slice(0, 3);
       for (const frame of frames) {
         const around = edges(frame.getBBox());
