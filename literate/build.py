@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from literate import ROOT
+from literate import ROOT, search
 from literate.blocks import ChapterError
 from literate.chapter import read_all
 from literate.run import fresh
@@ -62,6 +62,8 @@ def build(url: str) -> None:
     print(*(line for line in lines if not line.startswith("INFO")), sep="\n", file=sys.stderr)
     if any(one.returncode for one in made):
         raise SystemExit("the site was not built; the old one, if any, is as it was")
+    for edition in EDITIONS:
+        search.index(draft / edition)
     page = (Path(__file__).parent / "theme" / "landing.html").read_text("utf-8")
     page = page.replace("{{ base }}", urlsplit(url).path or "/")
     for name in ("index.html", "404.html"):

@@ -14,6 +14,7 @@ from literate.blocks import DIAGRAM, FIGURE, HAN, RECORD, Block, heading, pick, 
 from literate.chapter import Chapter, Twin
 from literate.drawing import draw
 from literate.records import caption, load, markdown
+from literate.references import anchor, numbers, refer, tagged
 
 
 # A link; or code or a formula, which stand as they are.
@@ -66,7 +67,7 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
             cells.append(v4.new_code_cell(codes[part].strip("\n"), metadata=_metadata(part)))
             if output := printed[part]:
                 cells[-1].outputs = [v4.new_output("stream", name="stdout", text=output.body)]
-        elif text := _prose(part, edition):
+        elif text := _prose(part, chapter, edition):
             if cells[-1].cell_type == "code" or DATA in cells[-1].source + text:
                 cells.append(v4.new_markdown_cell(text))
             else:
@@ -85,7 +86,7 @@ def _metadata(code: Block) -> dict[str, Any]:
     return {**tags, **fold}
 
 
-def _prose(part: Block | Twin, edition: str) -> str:
+def _prose(part: Block | Twin, page: Chapter, edition: str) -> str:
     if isinstance(part, Twin):
         text = part.zh.text if edition == "zh" else part.en.text
     elif part.kind == "heading":
@@ -98,26 +99,28 @@ def _prose(part: Block | Twin, edition: str) -> str:
         shown = markdown(table, lambda cell: pick(cell, edition).replace("|", r"\|"))
         text = f"{shown}\n\n*{pick(caption(record, table), edition)}*"
     elif part.kind in ("fence", "math", "html", "hr"):
-        return "" if part.info == "output" else part.text
+        return "" if part.info == "output" else tagged(part.text, page)
     elif part.kind == "figure":
-        return _diagram(part.text, edition)
+        text = _figure(part, page, edition)
     else:
         return ""
-    return LINK.sub(_relink, text)
+    return LINK.sub(_relink, refer(text, page))
 
 
-def _diagram(figure: str, edition: str) -> str:
-    """A diagram, in the text itself; any other figure is drawn by the cell above it.
+def _figure(block: Block, page: Chapter, edition: str) -> str:
+    """A figure's caption, and above it a diagram; any other is drawn by the cell above it.
 
-    JupyterLab shows no SVG that is an attachment.
+    A diagram stands in the text itself, as JupyterLab shows no SVG that is an attachment.
     """
-    alternative, path, caption = FIGURE.findall(figure)[0]
+    alternative, path, caption = FIGURE.findall(block.text)[0]
+    number = numbers(page).get(anchor(block), "")
+    label = f"{pick('图 | Figure', edition)} {number} " if number else ""
+    below = f"*{label}{pick(caption, edition)}*" if caption else ""
     if not (diagram := DIAGRAM.fullmatch(path)):
-        return ""
+        return below
     alternative = pick(alternative, edition)
     drawn = b64encode(draw(diagram[1], edition, alternative, alone=True).encode()).decode()
-    image = f'<img alt="{escape(alternative)}" {DATA}{drawn}">'
-    return f"{image}\n\n*{LINK.sub(_relink, pick(caption, edition))}*"
+    return f'<img alt="{escape(alternative)}" {DATA}{drawn}">\n\n{below}'
 
 
 def localize(code: str, edition: str) -> str:

@@ -1,8 +1,9 @@
 """The glossary: its terms, the page that explains them, and the links that lead to it.
 
-docs/glossary.md holds the terms as TOML, in `glossary` fences. The first use of a term in the
-prose of a page becomes a link to its entry, with the definition as a tooltip. Chinese leaves no
-space between words, so jieba tells where one ends: 关键 holds no 键, and 阈值 no 值.
+docs/glossary.md holds the terms as TOML, in `glossary` fences. The first use of a term in each
+section of a page becomes a link to its entry, with the definition as a tooltip, and the entry
+leads back to the chapters that use it. Chinese leaves no space between words, so jieba tells
+where one ends: 关键 holds no 键, and 阈值 no 值.
 """
 
 import logging
@@ -14,7 +15,7 @@ from functools import cache
 from html import escape
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jieba
 
@@ -61,6 +62,13 @@ class Term:
         return not near or any(word.lower() in text.lower() for word in near)
 
 
+class Use(NamedTuple):
+    """Where a chapter first uses a term."""
+
+    chapter: int
+    place: str  # as the glossary links to it
+
+
 def terms(root: Path = ROOT) -> list[Term]:
     """All terms of the book, in the order of the page."""
     paths = {path.stem[3:]: path.relative_to(root) for path in (root / CHAPTERS).glob("[0-9]*.md")}
@@ -93,7 +101,7 @@ def _term(id_: str, given: dict[str, Any]) -> Term:
     return Term(id_, **given | lists)
 
 
-def entry(term: Term, edition: str) -> tuple[str, str, str]:
+def entry(term: Term, edition: str, uses: Sequence[Use] = ()) -> tuple[str, str, str]:
     """What the page says of a term: the heading with both names, and the text in each language."""
     name, second = (term.zh, term.en) if edition == "zh" else (term.en, term.zh)
     other = "en" if edition == "zh" else "zh"
@@ -106,26 +114,39 @@ def entry(term: Term, edition: str) -> tuple[str, str, str]:
     if term.avoid:
         zh += f"不写作{''.join(f'“{word}”' for word in term.avoid)}。"
         en += f" In Chinese not {' or '.join(term.avoid)}."
+    if uses:
+        places = [f"[{use.chapter}]({use.place})" for use in uses]
+        zh += f'<span class="uses">用于第\N{NO-BREAK SPACE}{"、".join(places)}\N{NO-BREAK SPACE}章</span>'
+        chapters = "chapter" if len(uses) == 1 else "chapters"
+        en += f' <span class="uses">Used in {chapters} {", ".join(places)}</span>'
     return f'### {name}{small} {{#{term.id} .entry data-toc-label="{name}"}}', zh, en
 
 
 def link(
-    texts: Iterable[str], language: str, book: Sequence[Term], page: str
-) -> tuple[list[str], list[Term]]:
-    """The passages of a page, with the first use of each term a link; and the terms linked."""
-    linked: list[str] = []
-    used: dict[str, Term] = {}
-    for text in texts:
-        parts: list[str] = []
-        done = 0
-        for start, end, term in find(text, language, book):
-            if term.id not in used and term.tooltip:
-                used[term.id] = term
-                attributes = f'{{ .term aria-describedby="tip-{term.id}-{language}" }}'
-                parts += text[done:start], f"[{text[start:end]}]({page}#{term.id}){attributes}"
-                done = end
-        linked.append("".join([*parts, text[done:]]))
-    return linked, list(used.values())
+    sections: Iterable[Sequence[str]], language: str, book: Sequence[Term], page: str
+) -> tuple[list[list[str]], dict[Term, int]]:
+    """The passages of a page, the first use of each term in a section a link.
+
+    Also the terms linked, each with the number of the section that uses it first.
+    """
+    linked: list[list[str]] = []
+    used: dict[Term, int] = {}
+    for number, texts in enumerate(sections):
+        here: set[Term] = set()
+        passages: list[str] = []
+        for text in texts:
+            parts: list[str] = []
+            done = 0
+            for start, end, term in find(text, language, book):
+                if term not in here and term.tooltip:
+                    here.add(term)
+                    used.setdefault(term, number)
+                    attributes = f'{{ .term aria-describedby="tip-{term.id}-{language}" }}'
+                    parts += text[done:start], f"[{text[start:end]}]({page}#{term.id}){attributes}"
+                    done = end
+            passages.append("".join([*parts, text[done:]]))
+        linked.append(passages)
+    return linked, used
 
 
 def tips(used: Iterable[Term], language: str) -> str:
@@ -141,8 +162,8 @@ def find(text: str, language: str, book: Sequence[Term]) -> Iterator[tuple[int, 
     """Each use of a term in a passage, the longest where several begin at one place."""
     bare = CLOSED.sub(lambda closed: "\0" * len(closed[0]), text)
     pattern, meant = _pattern(language, tuple(book))
-    words = _words(tuple(book)).cut(bare, HMM=False) if language == "zh" else bare
-    borders = {0, *accumulate(map(len, words))}
+    parts = words(tuple(book)).cut(bare, HMM=False) if language == "zh" else bare
+    borders = {0, *accumulate(map(len, parts))}
     at = 0
     while found := pattern.search(bare, at):
         start, end = found.span()
@@ -175,7 +196,7 @@ def _form(form: str, language: str) -> str:
 
 
 @cache
-def _words(book: tuple[Term, ...]) -> jieba.Tokenizer:
+def words(book: tuple[Term, ...]) -> jieba.Tokenizer:
     """What parts Chinese into words, those of the glossary among them."""
     jieba.setLogLevel(logging.WARNING)
     tokenizer = jieba.Tokenizer()

@@ -1,16 +1,17 @@
 """The thin layer that knows MkDocs: it points the engine at a woven tree."""
 
-import logging
-import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jieba
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.pages import Page
 
+from literate import ROOT
 from literate.blocks import pick
-from literate.glossary import terms
+from literate.finish import finish
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -27,23 +28,17 @@ def on_config(config: MkDocsConfig) -> None:
 
     for key in ("site_name", "site_description", "copyright", "nav", "extra"):
         config[key] = localise(config[key])
-    for toggle in config.theme["palette"]:
-        toggle["toggle"] = localise(toggle["toggle"])
-    jieba.setLogLevel(logging.WARNING)
-    for term in terms():
-        jieba.add_word(term.zh)  # the search shall find a term as a whole
+    *_, last = config.nav or []
+    *_, package = next(iter(last.values()))  # its pages are made from the chapters
+    made = {path.name for path in Path(config.docs_dir, "api").glob("*.md")} - {"index.md"}
+    package[next(iter(package))] += sorted(f"api/{name}" for name in made)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    config.extra["repository"] = project.get("urls", {}).get("Source", "")
 
 
-CODE = re.compile(r"<code>([^<\n]*)</code>")  # within a line: blocks of code have breaks
-HYPHENATED = re.compile(r"[^\s&;]*-[^\s&;]+")
-LONGEST = 24  # characters that fit into a line on every phone
-
-
-def on_page_content(html: str, **_: Any) -> str:
-    """Keep `--model` on one line: browsers break lines after each hyphen, in code as well."""
-
-    def keep(word: re.Match[str]) -> str:
-        is_short = len(word[0]) <= LONGEST
-        return f'<span class="together">{word[0]}</span>' if is_short else word[0]
-
-    return CODE.sub(lambda code: f"<code>{HYPHENATED.sub(keep, code[1])}</code>", html)
+def on_page_content(html: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+    """Set the formulas, and lighten the code."""
+    try:
+        return finish(html, str(config.theme["language"]), Path(config.docs_dir, page.url))
+    except ValueError as error:
+        raise PluginError(f"{page.file.src_uri}: {error}") from None

@@ -19,6 +19,7 @@ import re
 import sys
 import types
 from collections.abc import Generator, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,22 +28,20 @@ import jaxtyping
 import pytest
 
 from literate import ROOT
-from literate.blocks import LANGUAGES, Block, ChapterError, fenced, split_label
+from literate.blocks import LANGUAGES, Block, ChapterError, fenced
 from literate.chapter import PACKAGE, Cell, Chapter, dotted, names, read
 from literate.exercises import Exercise
+from literate.plots import figure_svg
 from literate.tangle import tangle, write
 
 
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
-WIDE = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
-
-
 def digest(chapter: Chapter, root: Path = ROOT) -> str:
-    """Of all that decides whether a chapter passes: its code, outputs, figures, the package."""
+    """Of all that decides whether a chapter passes: its code, outputs, figures, the package, torch."""
     parts = [b.text for b in chapter.blocks if b.info.startswith(("python", "output"))]
-    parts += chapter.figures
+    parts += [*chapter.figures, version("torch")]
     parts += [path.read_text("utf-8") for path in sorted((root / PACKAGE).glob("**/*.py"))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -67,38 +66,6 @@ def same(want: str, got: str) -> bool:
     rules = doctest.NORMALIZE_WHITESPACE | doctest.DONT_ACCEPT_TRUE_FOR_1
     rules |= 0 if "..." in got else doctest.ELLIPSIS
     return doctest.OutputChecker().check_output(want, got, rules)
-
-
-def figure_svg(figure: Any, edition: str) -> str:
-    """A figure of matplotlib as SVG, with the edition's side of every `中文 | English` in it.
-
-    Text stays text, and the reader's browser has Chinese glyphs. Here matplotlib need not have
-    any: it takes a Chinese character to be as wide as it will be, one em, about that of a W.
-
-    Raises:
-        ValueError: Chinese and a formula in one text, which matplotlib sets with its own glyphs.
-    """
-    from matplotlib.text import Text
-    from matplotlib.textpath import TextToPath
-
-    text_of, measure = Text.get_text, TextToPath.get_text_width_height_descent
-
-    def one_side(self: Any) -> str:
-        text = split_label(text_of(self), edition)
-        if WIDE.search(text) and text.count("$") > 1:
-            raise ValueError(f"no Chinese with a formula in a plot, got `{text}`; write it as d_k")
-        return text
-
-    def measure_wide(self: Any, s: str, *args: Any, **options: Any) -> Any:
-        return measure(self, WIDE.sub("W", s), *args, **options)
-
-    drawn = io.StringIO()
-    with (
-        patch.object(Text, "get_text", one_side),
-        patch.object(TextToPath, "get_text_width_height_descent", measure_wide),
-    ):
-        figure.savefig(drawn, format="svg", metadata={"Date": None})
-    return drawn.getvalue()
 
 
 def clean_slate(root: Path) -> None:

@@ -6,18 +6,21 @@ A tree holds all that a site engine needs: pages, API pages, labs, notebooks, as
 """
 
 import ast
+import json
 import re
 import shutil
-import tomllib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from html import escape
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 
-from literate import ROOT, glossary, labs
+from literate import ROOT, glossary, labs, summary
 from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, pick
 from literate.chapter import (
     AT_ROOT,
@@ -33,8 +36,10 @@ from literate.chapter import (
 )
 from literate.drawing import draw
 from literate.export import export, localize
-from literate.glossary import Term
+from literate.glossary import Term, Use
+from literate.plots import dark
 from literate.records import caption, check, load, markdown
+from literate.references import anchor, numbers, refer, tagged
 from literate.tangle import write
 
 
@@ -49,21 +54,33 @@ HOW = (
     "In a [terminal](40-cli.md#check), `attention-book exercise {0} > ex.py` gives you an exercise to fill in, and `attention-book check ex.py` tells whether it is right, without showing the answer.",
 )
 FOLDED = "导入与公开的名字 | Imports and public names"
+NUMBERED = '<span class="number">{}</span> '
 LAB_LINK = re.compile(r"(\]\((?:\.\./)?labs/[\w-]+)\.ipynb")
+
+
+class Book(NamedTuple):
+    """What a page needs to know of all others."""
+
+    terms: tuple[Term, ...] = ()
+    uses: Mapping[Term, Sequence[Use]] = {}
 
 
 def write_trees() -> None:
     """Write both trees anew."""
     everyone = read_all()
     chapters = [chapter for chapter in everyone if owned(chapter, everyone)]
-    terms = glossary.terms()
+    terms = tuple(glossary.terms())
+    book = Book(terms, uses(everyone, terms))
+    for edition in EDITIONS:
+        shutil.rmtree(draft := WOVEN / f"{edition}.draft", ignore_errors=True)
+        shutil.copytree(ROOT / "docs/assets", draft / "assets")
+    for path in pages():
+        if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
+            page = read(path)
+            for edition in EDITIONS:
+                write_page(page, edition, WOVEN / f"{edition}.draft", book)
     for edition in EDITIONS:
         draft = WOVEN / f"{edition}.draft"
-        shutil.rmtree(draft, ignore_errors=True)
-        shutil.copytree(ROOT / "docs/assets", draft / "assets")
-        for path in pages():
-            if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
-                _write_page(read(path), edition, draft, terms)
         for chapter in chapters:
             write(draft / f"api/{chapter.name}.md", api_page(chapter, edition, everyone))
         with (draft / "api/index.md").open("a", encoding="utf-8") as index:
@@ -74,26 +91,31 @@ def write_trees() -> None:
         draft.rename(WOVEN / edition)
 
 
-def _write_page(page: Chapter, edition: str, tree: Path, terms: list[Term]) -> None:
+def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
     """Write a page with its figures and its notebook."""
     check(page)
     place = tree / page.path.relative_to("docs").with_suffix(".md")
     given = next((b.text for b in page.blocks if b.kind == "front_matter"), "---\n---")
-    front = given.split("\n")[1:-1]
+    about = summary.of(page, edition) | {"source": page.path.as_posix()}
     if page.path != Path("docs/index.md"):
-        front.append(f"title: {title_of(page, edition)!r}")
+        about["title"] = title_of(page, edition)
+    if page.path.parent == CHAPTERS:
+        about["title"] = f"{page.number} {about['title']}"
     if page.path.parent in (CHAPTERS, labs.LABS):
-        notebook = f"notebooks/{page.path.stem}.ipynb"
-        front.append(f"notebook: {notebook}")
-        write(tree / notebook, export(page, edition))
-    write(place, "\n".join(["---", *front, "---", "", weave(page, edition, terms)]))
-    for figure in page.figures:
-        drawn = (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg")
-        write(place.parent / figure, drawn.read_text("utf-8"))
+        about["notebook"] = f"notebooks/{page.path.stem}.ipynb"
+        write(tree / about["notebook"], export(page, edition))
+    front = [*given.split("\n")[1:-1], *(f"{key}: {json.dumps(about[key])}" for key in about)]
+    write(place, "\n".join(["---", *front, "---", "", weave(page, edition, book)]))
+    drawn = {
+        figure: (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg").read_text("utf-8")
+        for figure in page.figures
+    }
     if page.path.parent == labs.LABS:
         for cell in nbformat.reads(page.text, as_version=4).cells:
-            for figure, svg in labs.figures(page.path, cell).items():
-                write(place.parent / figure, svg)
+            drawn |= labs.figures(page.path, cell)
+    for figure, svg in drawn.items():
+        write(place.parent / figure, svg)
+        write((place.parent / figure).with_suffix(".dark.svg"), dark(svg))
 
 
 def title_of(page: Chapter, edition: str) -> str:
@@ -138,19 +160,20 @@ def api_page(chapter: Chapter, edition: str, chapters: list[Chapter]) -> str:
     return "\n\n".join(page) + "\n"
 
 
-def weave(page: Chapter, edition: str, terms: Sequence[Term] = ()) -> str:
+def weave(page: Chapter, edition: str, book: Book = Book()) -> str:  # noqa: B008, it is a tuple
     """The page as Material for MkDocs reads it, for edition `zh` or `en`."""
-    found, tips = _with_terms(page, terms)
+    explained = explain(page, book.terms)
     parts = []
-    for part in found:
+    for part in explained.parts:
         if isinstance(part, Twin):
             parts.append(_twins(part, edition))
             continue
         glosses = part.info == "glossary"
-        parts.append(_glossary(part, edition, terms) if glosses else _shared(page, part, edition))
+        parts.append(_glossary(part, edition, book) if glosses else _shared(page, part, edition))
         if part.kind == "heading" and heading(part)[2] == "exercises":
             parts += [how_to_check(e.id, edition) for e in page.exercises[:1]]
-    return LAB_LINK.sub(r"\1.md", "\n\n".join(part for part in [*parts, tips] if part) + "\n")
+    text = "\n\n".join(part for part in [*parts, explained.tips] if part) + "\n"
+    return refer(LAB_LINK.sub(r"\1.md", text), page)
 
 
 def how_to_check(id_: str, edition: str) -> str:
@@ -189,7 +212,10 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         zh, en, id_ = heading(block)
         label = escape(re.sub(r"[`*]", "", zh if edition == "zh" else en))
         marks = block.text.partition(" ")[0]
-        return f'{marks} {_short(f"{zh} | {en}", edition)} {{#{id_} data-toc-label="{label}"}}'
+        is_chapter = marks == "#" and page.path.parent == CHAPTERS
+        number = NUMBERED.format(page.number) if is_chapter else ""
+        title = number + _short(f"{zh} | {en}", edition)
+        return f'{marks} {title} {{#{id_} data-toc-label="{label}"}}'
     if block.kind == "open":
         head, _, text = block.text.partition(" | ")
         return f"{head} | {_short(text, edition)}"
@@ -197,6 +223,8 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         return ""  # it stands at the head of the page
     if block.kind == "figure":
         return _figure(page, block, edition)
+    if block.kind == "math" and (id_ := anchor(block)):
+        return f'<div id="{id_}" markdown="block">\n\n{tagged(block.text, page)}\n\n</div>'
     if block.info == "output":
         return fenced(" {.text .output .no-copy}", block.body)
     if found := RECORD.fullmatch(block.info):
@@ -228,6 +256,12 @@ def _module_block(block: Block, edition: str) -> str:
 def _figure(page: Chapter, block: Block, edition: str) -> str:
     alternative, path, caption = FIGURE.findall(block.text)[0]
     alternative = pick(alternative, edition)
+    id_ = anchor(block)
+    if number := numbers(page).get(id_):
+        zh, en = (pick(caption, language) for language in EDITIONS)
+        caption = (
+            f"{NUMBERED.format(f'图 {number}')}{zh} | {NUMBERED.format(f'Figure {number}')}{en}"
+        )
     below = f'<figcaption markdown="span">{_short(caption, edition)}</figcaption>\n'
     below = below if caption else ""
     if diagram := DIAGRAM.fullmatch(path):
@@ -235,8 +269,13 @@ def _figure(page: Chapter, block: Block, edition: str) -> str:
             drawn = draw(diagram[1], edition, alternative)
         except FileNotFoundError as error:
             raise page.error(block, f"there is no {error.filename}; draw it there") from None
-        return f'<figure markdown="block">\n<div>{drawn}</div>\n{below}</figure>'
-    return f'<figure markdown="span">\n![{alternative}]({path})\n{below}</figure>'
+        return f'<figure id="{id_}" markdown="block">\n<div>{drawn}</div>\n{below}</figure>'
+    shades = (("", "light"), (".dark", "dark"))
+    images = "".join(
+        f"![{alternative}]({Path(path).with_suffix(f'{ending}.svg').as_posix()}){{ .{shade} loading=lazy }}"
+        for ending, shade in shades
+    )
+    return f'<figure id="{id_}" markdown="span">\n{images}\n{below}</figure>'
 
 
 def _record(record: dict[str, Any], title: str, edition: str) -> str:
@@ -256,31 +295,63 @@ def _cell(text: str) -> str:
     return "".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts))
 
 
-def _glossary(block: Block, edition: str, terms: Sequence[Term]) -> str:
+def _glossary(block: Block, edition: str, book: Book) -> str:
     """The terms of one fence, each under a heading, which the search and the contents list."""
     written: list[str] = []
-    for term in (term for term in terms if term.id in tomllib.loads(block.body)):
-        title, *halves = glossary.entry(term, edition)
+    ids = {term.id for term in glossary.parse(block)}
+    for term in (term for term in book.terms if term.id in ids):
+        title, *halves = glossary.entry(term, edition, book.uses.get(term, ()))
         zh, en = (replace(block, kind="paragraph", text=half) for half in halves)
         written += title, _twins(Twin(zh, en), edition)
     return "\n\n".join(written)
 
 
-def _with_terms(page: Chapter, terms: Sequence[Term]) -> tuple[list[Block | Twin], str]:
-    """The parts of a page, the first use of each term a link; and what these terms mean."""
+class Explained(NamedTuple):
+    """The parts of a page, its terms linked; the tooltips; and the section of each first use."""
+
+    parts: list[Block | Twin]
+    tips: str = ""
+    used: Mapping[Term, str] = {}
+
+
+@lru_cache(maxsize=256)
+def explain(page: Chapter, terms: tuple[Term, ...]) -> Explained:
+    """Link the first use of each term in each section to the glossary."""
     parts = [*page.parts]
     if not terms or page.path.parent not in (CHAPTERS, PARTS, labs.LABS):
-        return parts, ""
-    prose: dict[int, Twin] = {}
+        return Explained(parts)
+    section = ""
+    prose: list[tuple[str, int, Twin]] = []
     for number, part in enumerate(parts):
-        if isinstance(part, Block) and part.kind == "heading" and heading(part)[2] == "references":
-            break
+        if isinstance(part, Block) and part.text.startswith(("# ", "## ")):
+            section = heading(part)[2] if part.kind == "heading" else section
+            if section == "references":
+                break
         if isinstance(part, Twin) and part.zh.kind in ("paragraph", "list", "blockquote"):
-            prose[number] = part
+            prose.append((section, number, part))
+    sections = [list(group) for _, group in groupby(prose, lambda item: item[0])]
     place = f"../{glossary.GLOSSARY.name}"
-    zh, used_zh = glossary.link((twin.zh.text for twin in prose.values()), "zh", terms, place)
-    en, used_en = glossary.link((twin.en.text for twin in prose.values()), "en", terms, place)
-    for (number, twin), in_zh, in_en in zip(prose.items(), zh, en, strict=True):
-        parts[number] = Twin(replace(twin.zh, text=in_zh), replace(twin.en, text=in_en))
-    tips = glossary.tips(used_zh, "zh") + glossary.tips(used_en, "en")
-    return parts, f"<div data-search-exclude>\n{tips}</div>" if tips else ""
+    texts = ([[twin[i].text for _, _, twin in group] for group in sections] for i in (0, 1))
+    (zh, in_zh), (en, in_en) = (
+        glossary.link(text, language, terms, place)
+        for text, language in zip(texts, glossary.LANGUAGES, strict=True)
+    )
+    for group, ours, theirs in zip(sections, zh, en, strict=True):
+        for (_, number, twin), one, other in zip(group, ours, theirs, strict=True):
+            parts[number] = Twin(replace(twin.zh, text=one), replace(twin.en, text=other))
+    first = {
+        term: sections[min(in_zh.get(term, len(prose)), in_en.get(term, len(prose)))][0][0]
+        for term in [*in_zh, *in_en]
+    }
+    tips = glossary.tips(in_zh, "zh") + glossary.tips(in_en, "en")
+    return Explained(parts, f"<div data-search-exclude>\n{tips}</div>" if tips else "", first)
+
+
+def uses(chapters: Sequence[Chapter], terms: tuple[Term, ...]) -> dict[Term, list[Use]]:
+    """Where each chapter first uses each term."""
+    found: defaultdict[Term, list[Use]] = defaultdict(list)
+    for chapter in chapters:
+        place = chapter.path.relative_to("docs").as_posix()
+        for term, section in explain(chapter, terms).used.items():
+            found[term].append(Use(chapter.number, f"{place}#{section}"))
+    return found

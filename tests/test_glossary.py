@@ -145,16 +145,22 @@ def test_english_terms(marked: str) -> None:
     )
 
 
-def test_the_first_use_is_a_link_and_no_later_one() -> None:
-    texts = ["**掩码**与掩码。", "注意力的掩码、批量。"]
-    linked, used = link(texts, "zh", BOOK, "../g.md")
+def test_the_first_use_in_a_section_is_a_link_and_no_later_one() -> None:
+    sections = [["**掩码**与掩码。", "注意力的掩码、批量。"], ["掩码。"]]
+    linked, used = link(sections, "zh", BOOK, "../g.md")
     mask = '{ .term aria-describedby="tip-mask-zh" }'
     batch = '{ .term aria-describedby="tip-batch-zh" }'
     assert linked == [
-        f"**[掩码](../g.md#mask){mask}**与掩码。",
-        f"注意力的掩码、[批量](../g.md#batch){batch}。",
+        [
+            f"**[掩码](../g.md#mask){mask}**与掩码。",
+            f"注意力的掩码、[批量](../g.md#batch){batch}。",
+        ],
+        [f"[掩码](../g.md#mask){mask}。"],
     ]
-    assert [term.id for term in used] == ["mask", "batch"]
+    assert {term.id: at for term, at in used.items()} == {
+        "mask": 0,
+        "batch": 0,
+    }
 
 
 def test_what_a_term_means_is_plain_text() -> None:

@@ -16,7 +16,8 @@ from literate.chapter import (
     read_all,
     read_drafts,
 )
-from literate.run import clean_slate, digest, figure_svg, fresh, stamp
+from literate.plots import figure_svg
+from literate.run import clean_slate, digest, fresh, stamp
 from tests.book import Book
 
 

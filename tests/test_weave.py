@@ -11,12 +11,12 @@ import nbformat
 import pytest
 from markdown import markdown
 
-from literate import hooks
 from literate.blocks import ChapterError, heading
 from literate.chapter import Chapter, read_all
 from literate.export import export, localize
 from literate.glossary import Term
-from literate.weave import api_page, owned, weave
+from literate.references import numbers
+from literate.weave import Book, api_page, owned, uses, weave
 
 
 TEXT = """# 苹果 | Apples {#apple}
@@ -110,7 +110,9 @@ def test_headings_have_ascii_ids_and_titles_of_their_edition(
 ) -> None:
     zh = weave(chapter, "zh")
     en = weave(chapter, "en")
-    assert zh.startswith("# 苹果<small")
+    number = '<span class="number">2</span>'
+    assert zh.startswith(f"# {number} 苹果<small")
+    assert zh.count(number) == 1
     assert '{#apple data-toc-label="苹果"}' in zh
     assert '{#apple data-toc-label="Apples"}' in en
     ids = [heading(b)[2] for b in chapter.blocks if b.kind == "heading"]
@@ -186,12 +188,13 @@ TERMS = [
     Term("chapter", "章", "chapter", "一章。", "A chapter."),
     Term("link", "链接", "link", "通向别处。", "Leads elsewhere."),
 ]
+BOOK = Book(tuple(TERMS))
 
 
 def test_a_term_is_a_link_where_a_chapter_first_uses_it(
     chapter: Chapter,
 ) -> None:
-    woven = weave(chapter, "zh", TERMS)
+    woven = weave(chapter, "zh", BOOK)
     for language, word in (("zh", "链接"), ("en", "link")):
         tip = f"tip-link-{language}"
         href = f"[{word}](../glossary.md#link)"
@@ -203,7 +206,46 @@ def test_a_term_is_a_link_where_a_chapter_first_uses_it(
     assert "glossary.md#chapter" not in woven
     assert "[chapter two](02-apple.md#apple)" in woven
     assert woven.index("<div data-search-exclude>") > woven.index("一个苹果。")
-    assert weave(chapter, "zh") == weave(chapter, "zh", TERMS[1:3])
+    assert weave(chapter, "zh") == weave(chapter, "zh", Book(BOOK.terms[1:3]))
+
+
+def test_a_term_is_explained_once_in_each_section() -> None:
+    prose = "链接，链接。\n\nA link, a link.\n\n"
+    text = (
+        f"# 苹果 | Apples\n\n{prose}{prose}## 梨 | Pears {{#pears}}\n\n{prose}"
+    )
+    page = Chapter(Path("docs/chapters/02-x.md"), text)
+    woven = weave(page, "en", BOOK)
+    for language in ("zh", "en"):
+        assert woven.count(f'aria-describedby="tip-link-{language}"') == 2
+        assert woven.count(f'id="tip-link-{language}"') == 1
+    first, second = woven.split("## Pears")
+    assert first.count("tip-link-en") == 1
+    assert second.count('describedby="tip-link-en"') == 1
+
+
+def test_the_glossary_leads_back_to_where_a_term_is_used() -> None:
+    texts = {
+        "02-x": "# 苹果 | Apples {#x}\n\n甲。\n\nOne.\n\n"
+        "## 梨 | Pears {#pears}\n\n链接。\n\nA link.\n",
+        "05-y": "# 派 | Pies {#pies}\n\n无。\n\nA link.\n",
+    }
+    chapters = [
+        Chapter(Path(f"docs/chapters/{name}.md"), text)
+        for name, text in texts.items()
+    ]
+    found = uses(chapters, BOOK.terms)
+    link = TERMS[-1]
+    assert [tuple(use) for use in found[link]] == [
+        (2, "chapters/02-x.md#pears"),
+        (5, "chapters/05-y.md#pies"),
+    ]
+    entry = "[link]\nzh = '甲'\nen = 'a'\nzh_means = '甲。'\nen_means = 'A.'"
+    page = Chapter(Path("docs/glossary.md"), f"```glossary\n{entry}\n```\n")
+    woven = weave(page, "en", Book(BOOK.terms, found))
+    both = "[2](chapters/02-x.md#pears), [5](chapters/05-y.md#pies)"
+    assert f"Used in chapters {both}</span>" in woven
+    assert "用于第\N{NO-BREAK SPACE}[2](chapters/02-x.md#pears)、[5]" in woven
 
 
 def test_tables_and_references_link_to_no_term() -> None:
@@ -212,26 +254,89 @@ def test_tables_and_references_link_to_no_term() -> None:
         "## 参考文献 | References\n\n一个链接。\n\nA link.\n"
     )
     page = Chapter(Path("docs/chapters/02-apple.md"), text)
-    assert weave(page, "en", TERMS) == weave(page, "en")
+    assert weave(page, "en", BOOK) == weave(page, "en")
 
 
 def test_the_glossary_lists_terms_and_links_to_none() -> None:
-    text = "链接。\n\nA link.\n\n```glossary\n[link]\n```\n"
+    entry = "[link]\nzh = '甲'\nen = 'a'\nzh_means = '甲。'\nen_means = 'A.'"
+    text = f"链接。\n\nA link.\n\n```glossary\n{entry}\n```\n"
     part = Chapter(Path("docs/parts/1-fruit.md"), text)
-    assert "[link](../glossary.md#link)" in weave(part, "en", TERMS)
+    assert "[link](../glossary.md#link)" in weave(part, "en", BOOK)
     page = Chapter(Path("docs/glossary.md"), text)
-    woven = weave(page, "en", TERMS)
+    woven = weave(page, "en", BOOK)
     assert woven.count("### link <small") == woven.count("###") == 1
     assert ".term" not in woven
     for edition, means in (("zh", "通向别处。"), ("en", "Leads elsewhere.")):
         shown = f'<section lang="{edition}" markdown="block">\n\n{means}'
-        assert shown in weave(page, edition, TERMS)
+        assert shown in weave(page, edition, BOOK)
+
+
+def test_figures_and_formulas_have_numbers() -> None:
+    figure = '![甲。 | A.](figures/x/{}.svg "梨 | pear")\n\n'
+    text = (
+        "# 苹果 | Apples\n\n"
+        + figure.format("one")
+        + "$$\nx = 1 \\label{eq-x}\n$$\n\n$$\ny = 2\n$$\n\n"
+        + figure.format("two")
+        + "[图](#fig-two)与[式](#eq-x)。\n\n"
+        + "[Figure](#fig-two) and [equation](#eq-x).\n"
+    )
+    page = Chapter(Path("docs/chapters/07-x.md"), text).check()
+    zh, en = (weave(page, edition) for edition in ("zh", "en"))
+    assert '<figure id="fig-two"' in zh
+    assert '<span class="number">图 7.2</span> 梨<small lang="en"' in zh
+    assert '<span class="number">Figure 7.2</span> pear<small' in en
+    assert "x = 1 \\tag{7.1}" in zh
+    assert '<div id="eq-x" markdown="block">' in zh
+    assert zh.count("\\tag") == zh.count('id="eq-') == 1
+    space = "\N{NO-BREAK SPACE}"
+    for woven in (zh, en):
+        assert f"[图{space}7.2](#fig-two)与[式{space}7.1](#eq-x)。" in woven
+        assert (
+            f"[Figure{space}7.2](#fig-two) and [equation{space}7.1]" in woven
+        )
+    book = export(page, "en")
+    assert "\\\\tag{7.1}" in book
+    assert "*Figure 7.2 pear*" in book
+    assert f"Figure{space}7.2 and equation{space}7.1." in json.loads(
+        json.dumps("".join(json.loads(book)["cells"][0]["source"]))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# 甲 | A\n\n[图](#fig-x)\n\nSee.\n", r":3: \[图\]\(#fig-x\) leads"),
+        (
+            "# 甲 | A\n\n" + "$$\nx \\label{eq-x}\n$$\n\n" * 2,
+            ":7: eq-x is there already",
+        ),
+    ],
+)
+def test_a_number_that_leads_nowhere_is_refused(text: str, says: str) -> None:
+    page = Chapter(Path("docs/chapters/07-x.md"), text)
+    with pytest.raises(ChapterError, match="^docs/chapters/07-x.md" + says):
+        weave(page, "zh")
+
+
+def test_a_reference_to_another_chapter_has_its_number() -> None:
+    text = "# 甲 | A\n\n[图](02-scoring.md#fig-causal)\n\n[Figure](#x)\n"
+    page = Chapter(Path("docs/chapters/07-x.md"), text)
+    found = re.search(
+        r"\[图\s(2\.\d+)\]\(02-scoring\.md#fig-causal", weave(page, "zh")
+    )
+    assert found
+    scoring = next(c for c in read_all() if c.name == "scoring")
+    assert numbers(scoring)["fig-causal"] == found[1]
 
 
 def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:
     woven = weave(chapter, "en")
-    assert "![An apple.](figures/apple/core.svg)" in woven
-    assert "Figure: apple<small" in woven
+    assert "![An apple.](figures/apple/core.svg){ .light" in woven
+    assert "![An apple.](figures/apple/core.dark.svg){ .dark" in woven
+    assert (
+        '<span class="number">Figure 2.1</span> Figure: apple<small' in woven
+    )
     assert "/// details | Answer<small" in woven
 
 
@@ -345,7 +450,7 @@ def test_a_list_stays_one_list(chapter: Chapter) -> None:
 def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
     book = json.loads(export(chapter, "en"))
     kinds = [cell["cell_type"] for cell in book["cells"]]
-    assert kinds == ["markdown", "code", "code", "code"]
+    assert kinds == ["markdown", "code", "code", "code", "markdown"]
     prose = "".join(book["cells"][0]["source"])
     assert "# Apples" in prose
     assert "A paragraph." in prose
@@ -353,6 +458,7 @@ def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
     assert "[chapter two](02-apple.ipynb) and `Core`." in prose
     assert "Neither `f[i](x)` nor $a[i](x)$ is a link." in prose
     assert book["cells"][3]["outputs"][0]["text"] == ["5\n"]
+    assert book["cells"][4]["source"] == ["*Figure 2.1 Figure: apple*"]
     assert "这是一段" in export(chapter, "zh")
 
 
@@ -384,15 +490,3 @@ def test_a_real_notebook_runs() -> None:
         if cell.cell_type == "code"
     ]
     assert printed == promised
-
-
-def test_a_hyphen_in_code_ends_no_line() -> None:
-    page = (
-        "<p><code>a --beam 4</code> <code>b - c</code>, well-known</p>"
-        "<pre><code>pip install --upgrade\n</code></pre>"
-        "<code>a-very-long-name-of-25-chars</code> <code>&quot;e-f&quot;</code>"
-    )
-    kept = '<span class="together">{}</span>'.format
-    expected = page.replace("--beam", kept("--beam"))
-    expected = expected.replace("e-f", kept("e-f"))
-    assert hooks.on_page_content(page, page=None) == expected

@@ -1,80 +1,146 @@
-// What a page of the book does by itself: formulas, the two languages, the choice remembered.
+// What a page of the book does by itself. It can be read without any of this.
 "use strict";
 {
   const assets = new URL(".", document.currentScript.src);
   const root = document.documentElement;
+  const isChinese = root.lang.startsWith("zh");
+  const $ = (id) => document.getElementById(id);
+  const all = (selector) => [...document.querySelectorAll(selector)];
 
+  const recall = (key) => { try { return localStorage.getItem(key) } catch { return null } };
   const remember = (key, value) => { try { localStorage.setItem(key, value) } catch { } };
 
-  // No line begins with the stop that follows a formula.
-  const keepStop = (formula) => {
-    const text = formula.nextSibling;
-    const [stop] = /^\u200b?[，。；：？！、）,.;:?!)]+/.exec(text?.data ?? "") ?? [];
-    if (!stop || formula.offsetWidth > 200) return;
-    const together = Object.assign(document.createElement("span"), { className: "together" });
-    text.data = text.data.slice(stop.length);
-    formula.replaceWith(together);
-    together.append(formula, stop);
+  // Light or dark: as the system is, until the reader chooses.
+  const shade = $("shade");
+  const paint = (scheme) => {
+    document.body.dataset.mdColorScheme = scheme;
+    shade.setAttribute("aria-pressed", scheme === "slate");
   };
+  paint(document.body.dataset.mdColorScheme);
+  shade.addEventListener("click", () => {
+    paint(document.body.dataset.mdColorScheme === "slate" ? "default" : "slate");
+    remember("shade", document.body.dataset.mdColorScheme);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ({ matches }) => {
+    if (!recall("shade")) paint(matches ? "slate" : "default");
+  });
 
-  // KaTeX is loaded only where there is a formula.
-  const formulas = document.querySelectorAll(".arithmatex");
-  if (formulas.length) {
-    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("katex/katex.min.css", assets) });
-    const script = Object.assign(document.createElement("script"), { src: new URL("katex/katex.min.js", assets) });
-    // Both, as what has no style yet is twice as wide.
-    const loads = [style, script].map((element) => new Promise((done) => { element.onload = element.onerror = done }));
-    Promise.all(loads).then(() => {
-      for (const element of formulas) {
-        const tex = element.textContent.trim().slice(2, -2);
-        katex.render(tex, element, { displayMode: element.tagName === "DIV", throwOnError: false, strict: "ignore" });
-        keepStop(element);
-      }
-      reachable();
-    });
-    document.head.append(style, script);
-  }
+  // On a phone the contents of the book open over the page.
+  const menu = $("menu"), drawer = $("__drawer"), contents = $("contents");
+  const open = (isOpen) => {
+    drawer.checked = isOpen;
+    menu.setAttribute("aria-expanded", isOpen);
+    if (isOpen) contents.querySelector("[aria-current], summary")?.focus();
+  };
+  menu.addEventListener("click", () => open(!drawer.checked));
+  drawer.addEventListener("change", () => open(drawer.checked));
 
-  // The search has a name, and hears text that comes without a key: pasted, or from an input method.
-  const query = document.querySelector(".md-search__input");
-  query.closest(".md-search").setAttribute("aria-label", query.placeholder);
-  query.addEventListener("input", () => query.dispatchEvent(new KeyboardEvent("keyup")));
+  // The search is loaded when it is first wanted.
+  const search = () => import(new URL("search.js", assets));
+  const find = $("find");
+  find.addEventListener("pointerenter", search, { once: true });
+  find.addEventListener("focus", search, { once: true });
+  find.addEventListener("click", async () => (await search()).open());
+
+  addEventListener("keydown", async (event) => {
+    const isTyping = event.target.closest("input, textarea, select");
+    const asks = event.key === "/" && !isTyping && !event.metaKey && !event.altKey;
+    if (asks && !event.ctrlKey || event.key === "k" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      (await search()).open();
+    } else if (event.key === "Escape") {
+      putAway();
+      if (drawer.checked) open(false), menu.focus();
+    }
+  });
+
+  // Both languages, side by side. Formulas that both have are set once, and copied when asked for.
+  const twins = $("twins");
+  const show = () => {
+    const isBoth = root.classList.contains("both");
+    twins.setAttribute("aria-pressed", isBoth);
+    if (!isBoth) return;
+    const set = new Map(all(".arithmatex .katex").map((formula) => [
+      formula.closest(".arithmatex").localName + formula.querySelector("annotation").textContent, formula]));
+    for (const waiting of all(".arithmatex[data-tex]")) {
+      waiting.replaceChildren(set.get(waiting.localName + waiting.textContent).cloneNode(true));
+      waiting.removeAttribute("data-tex");
+    }
+    reachable();
+  };
+  twins.addEventListener("click", () => {
+    // Keep the line that is being read where it is.
+    const anchor = all(".md-content :is(h1, h2, h3, .twins, .highlight, figure)")
+      .find((element) => element.getBoundingClientRect().top > 60);
+    const before = anchor?.getBoundingClientRect().top;
+    remember("twins", root.classList.toggle("both") ? "both" : "one");
+    show();
+    if (anchor) scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: "instant" });
+  });
 
   // What scrolls sideways can be reached by keyboard.
   const reachable = () => {
-    for (const element of document.querySelectorAll("div.arithmatex, .md-typeset__scrollwrap"))
-      if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
+    const wide = all("pre > code, div.arithmatex, .md-content table")
+      .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth);
+    for (const element of wide) element.tabIndex = 0;
   };
-  addEventListener("load", reachable);
-  addEventListener("resize", reachable);
-
-  const button = document.getElementById("twins");
-  const show = () => button.setAttribute("aria-pressed", root.classList.contains("both"));
-  button.addEventListener("click", () => {
-    // Keep the line that is being read where it is.
-    const all = [...document.querySelectorAll(".md-content :is(h1, h2, h3, .twins, .highlight, figure)")];
-    const anchor = all.find((element) => element.getBoundingClientRect().top > 60);
-    const before = anchor?.getBoundingClientRect().top;
-    remember("twins", root.classList.toggle("both") ? "both" : "one");
-    if (anchor) scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: "instant" });
-    show();
-  });
   show();
+  addEventListener("load", () => setTimeout(reachable));
+  addEventListener("resize", reachable);
+  addEventListener("toggle", reachable, true);
 
   // The other edition opens at the same heading.
-  const edition = document.getElementById("edition");
-  remember("edition", root.lang.startsWith("zh") ? "zh" : "en");
+  const edition = $("edition");
+  remember("edition", isChinese ? "zh" : "en");
   edition.addEventListener("click", () => {
     remember("edition", edition.hreflang);
-    const heads = [...document.querySelectorAll(".md-content :is(h2, h3)[id]")];
+    const heads = all(".md-content :is(h2, h3)[id]");
     const last = heads.filter((head) => head.getBoundingClientRect().top < innerHeight / 3).pop();
     if (last) edition.hash = last.id;
   });
 
+  // The contents of the page follow the reader.
+  const places = new Map(all(".toc a").map((link) => [link.hash.slice(1), link]));
+  const heads = [...places.keys()].map($).filter(Boolean);
+  const follow = () => {
+    const last = heads.filter((head) => head.getBoundingClientRect().top < 120).pop();
+    for (const [id, link] of places) link.toggleAttribute("data-here", id === last?.id);
+  };
+  if (heads.length) {
+    let waits = false;
+    addEventListener("scroll", () => {
+      if (!waits) requestAnimationFrame(() => { waits = false; follow() });
+      waits = true;
+    }, { passive: true });
+  }
+  setTimeout(() => {
+    const here = contents.querySelector("[aria-current]"), pane = contents.closest(".md-sidebar__scrollwrap");
+    if (here) pane.scrollTop = here.offsetTop - pane.clientHeight / 2;
+  });
+
+  // A block of code is copied whole; a long docstring shows its first line and opens.
+  document.addEventListener("click", async ({ target }) => {
+    const copy = target.closest(".copy"), fold = target.closest(".fold");
+    if (copy) {
+      const code = copy.parentElement.querySelector("code").cloneNode(true);
+      for (const button of code.querySelectorAll("button")) button.remove();
+      await navigator.clipboard.writeText(code.textContent);
+      const label = copy.getAttribute("aria-label");
+      copy.setAttribute("aria-label", copy.dataset.done);
+      copy.classList.add("done");
+      setTimeout(() => { copy.setAttribute("aria-label", label); copy.classList.remove("done") }, 2000);
+    } else if (fold) {
+      const rest = fold.nextElementSibling;
+      fold.setAttribute("aria-expanded", !(rest.hidden = !rest.hidden));
+    }
+  });
+  addEventListener("beforeprint", () => { for (const fold of all("details:not([open])")) fold.open = fold.dataset.opened = true });
+  addEventListener("afterprint", () => { for (const fold of all("[data-opened]")) fold.open = false, delete fold.dataset.opened });
+
   // A term shows what it means: under the mouse, when a key reaches it, at the first tap.
   // It stays while the mouse is on it, and Escape puts it away.
   let term = null, leaving, tapped = false;
-  const meaning = () => document.getElementById(term.getAttribute("aria-describedby"));
+  const meaning = () => $(term.getAttribute("aria-describedby"));
   const putAway = () => {
     clearTimeout(leaving);
     if (term) meaning().hidePopover();
@@ -96,7 +162,7 @@
     tip.style.left = `${left + scrollX}px`;
   };
   if ("popover" in root) {
-    for (const link of document.querySelectorAll("a.term")) {
+    for (const link of all("a.term")) {
       link.addEventListener("pointerenter", (event) => { if (event.pointerType !== "touch") explain(link) });
       link.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") leave() });
       link.addEventListener("focus", () => { if (link.matches(":focus-visible")) explain(link) });
@@ -107,40 +173,14 @@
         explain(link);
       });
     }
-    for (const tip of document.querySelectorAll(".tip")) {
+    for (const tip of all(".tip")) {
       tip.addEventListener("pointerenter", () => clearTimeout(leaving));
       tip.addEventListener("pointerleave", leave);
     }
-    addEventListener("keydown", (event) => { if (event.key === "Escape") putAway() });
     addEventListener("pointerdown", (event) => {
       tapped = event.pointerType === "touch";
       if (!event.target.closest(".term, .tip")) putAway();
     });
     addEventListener("resize", putAway);
-  }
-
-  // A long docstring shows its first line; a button shows the rest. Copying takes all of it.
-  const between = (node) => node.nodeType === Node.TEXT_NODE ? !node.data.trim() : node.matches("a[id], .w");
-  const title = root.lang.startsWith("zh") ? "展开文档字符串" : "Show the docstring";
-  for (const code of document.querySelectorAll(".highlight code")) {
-    const nodes = [...code.childNodes];
-    for (let first = 0; first < nodes.length; first++) {
-      if (!nodes[first].matches?.(".sd")) continue;
-      let last = first;
-      for (let i = first + 1; i < nodes.length; i++)
-        if (nodes[i].matches?.(".sd")) last = i;
-        else if (!between(nodes[i])) break;
-      const run = nodes.slice(first + 1, last + 1);
-      if (run.filter((node) => node.matches?.(".sd")).length >= 6) {
-        const rest = Object.assign(document.createElement("span"), { className: "folded", hidden: true });
-        const button = Object.assign(document.createElement("button"), { type: "button", className: "fold", textContent: "…", title });
-        button.setAttribute("aria-label", title);
-        button.setAttribute("aria-expanded", "false");
-        button.addEventListener("click", () => button.setAttribute("aria-expanded", !(rest.hidden = !rest.hidden)));
-        nodes[first].after(button, rest);
-        rest.append(...run);
-      }
-      first = last;
-    }
   }
 }

@@ -1,0 +1,94 @@
+"""The figures that code draws: as SVG in one language, in the light and in the dark."""
+
+import io
+import re
+from typing import Any
+from unittest.mock import patch
+
+from literate.blocks import split_label
+
+
+WIDE = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
+IMAGE = re.compile(
+    r'<image [^>]*translate\(0 -([\d.]+)\)" x="([\d.-]+)" y="([\d.-]+)"'
+    r' width="([\d.]+)" height="([\d.]+)"'
+)
+TEXT = re.compile(r'<text style="(?![^"]*fill:)([^"]*)"([^>]*)>')
+PLACE = re.compile(r'x="([\d.-]+)" y="([\d.-]+)"|translate\(([\d.-]+) ([\d.-]+)\)')
+INK = "#e2ded5"
+# What is dark on a light ground, and what takes its place on a dark one.
+DARK = {
+    "#000000": INK,
+    "#808080": "#9a978f",
+    "#3f51b5": "#8c9eff",
+    "#d95f02": "#ff9249",
+    "#1b9e77": "#4fc9a0",
+    "#c2185b": "#f26ea3",
+    "#7a6a00": "#cbb84a",
+    "#1f77b4": "#5aa9e6",  # the labs have the colours of matplotlib
+    "#ff7f0e": "#ff9f4a",
+    "#2ca02c": "#6cc26c",
+    "#d62728": "#f2726f",
+    "#9467bd": "#b794e0",
+}
+
+
+def figure_svg(figure: Any, edition: str) -> str:
+    """A figure of matplotlib as SVG, with the edition's side of every `中文 | English` in it.
+
+    Text stays text, and the reader's browser has Chinese glyphs. Here matplotlib need not have
+    any: it takes a Chinese character to be as wide as it will be, one em, about that of a W.
+
+    Raises:
+        ValueError: Chinese and a formula in one text, which matplotlib sets with its own glyphs.
+    """
+    from matplotlib.text import Text
+    from matplotlib.textpath import TextToPath
+
+    text_of, measure = Text.get_text, TextToPath.get_text_width_height_descent
+
+    def one_side(self: Any) -> str:
+        text = split_label(text_of(self), edition)
+        if WIDE.search(text) and text.count("$") > 1:
+            raise ValueError(f"no Chinese with a formula in a plot, got `{text}`; write it as d_k")
+        return text
+
+    def measure_wide(self: Any, s: str, *args: Any, **options: Any) -> Any:
+        return measure(self, WIDE.sub("W", s), *args, **options)
+
+    drawn = io.StringIO()
+    with (
+        patch.object(Text, "get_text", one_side),
+        patch.object(TextToPath, "get_text_width_height_descent", measure_wide),
+    ):
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
+
+
+def dark(svg: str) -> str:
+    """A figure for a dark ground: lines and letters turn light, images stay as they are.
+
+    Letters that stand on an image stay dark as well, since the image is still light there.
+    """
+    images = [
+        (x, height_of - y - height, x + width, height_of - y)
+        for height_of, x, y, width, height in (map(float, found) for found in IMAGE.findall(svg))
+    ]
+
+    def letters(text: re.Match[str]) -> str:
+        place = PLACE.search(text[2])
+        x, y = (float(n) for n in place.groups() if n) if place else (0.0, 0.0)
+        on_image = any(a <= x <= c and b <= y <= d for a, b, c, d in images)
+        fill = "#000" if on_image else INK
+        return f'<text style="fill: {fill}; {text[1]}"{text[2]}>'
+
+    pixels = re.split(r'(xlink:href="data:[^"]*")', svg)  # whose letters may look like a colour
+    for i in range(0, len(pixels), 2):
+        pixels[i] = re.sub("#[0-9a-f]{6}", lambda hue: DARK.get(hue[0], hue[0]), pixels[i])
+    return TEXT.sub(letters, "".join(pixels))
+
+
+def size(svg: str) -> tuple[int, int]:
+    """How wide and high a figure is, in pixels."""
+    wide, high = re.findall(r'(?:width|height)="([\d.]+)pt"', svg[:1000])[:2]
+    return round(float(wide) * 4 / 3), round(float(high) * 4 / 3)
