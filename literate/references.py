@@ -2,7 +2,7 @@ r"""Number figures and formulas, and let the text refer to them by number.
 
 A figure of a chapter is `fig-NAME`, after its file. A formula that says `\label{eq-NAME}` is
 `eq-NAME`. A link to one of them gains its number: `[图](#fig-heads)` becomes 图 5.1, and
-`[equation](05-multi-head.md#eq-heads)` becomes equation 5.1.
+`[Equation](05-multi-head.md#eq-heads)` becomes Equation (5.1).
 """
 
 import re
@@ -55,7 +55,8 @@ def refer(text: str, page: Chapter) -> str:
         if not number:
             line = page.text[: max(page.text.find(found[0]), 0)].count("\n") + 1
             raise ChapterError(page.path, line, f"{found[0]} leads to no figure or formula")
-        return f"[{label}\N{NO-BREAK SPACE}{number}]({path}#{name})"
+        shown = f"({number})" if name.startswith("eq") else number  # as it stands beside it
+        return f"[{label}\N{NO-BREAK SPACE}{shown}]({path}#{name})"
 
     return REFERENCE.sub(add, text)
 

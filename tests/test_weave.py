@@ -291,14 +291,14 @@ def test_figures_and_formulas_have_numbers() -> None:
     assert zh.count("\\tag") == zh.count('id="eq-') == 1
     space = "\N{NO-BREAK SPACE}"
     for woven in (zh, en):
-        assert f"[图{space}7.2](#fig-two)与[式{space}7.1](#eq-x)。" in woven
+        assert f"[图{space}7.2](#fig-two)与[式{space}(7.1)](#eq-x)。" in woven
         assert (
-            f"[Figure{space}7.2](#fig-two) and [equation{space}7.1]" in woven
+            f"[Figure{space}7.2](#fig-two) and [equation{space}(7.1)]" in woven
         )
     book = export(page, "en")
     assert "\\\\tag{7.1}" in book
     assert "*Figure 7.2 pear*" in book
-    assert f"Figure{space}7.2 and equation{space}7.1." in json.loads(
+    assert f"Figure{space}7.2 and equation{space}(7.1)." in json.loads(
         json.dumps("".join(json.loads(book)["cells"][0]["source"]))
     )
 
