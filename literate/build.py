@@ -10,12 +10,11 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from urllib.parse import urlsplit
 
 from literate import ROOT, search
 from literate.blocks import ChapterError
 from literate.chapter import read_all
+from literate.root import write_root
 from literate.run import fresh
 from literate.tangle import differences
 from literate.weave import EDITIONS, write_trees
@@ -64,11 +63,7 @@ def build(url: str) -> None:
         raise SystemExit("the site was not built; the old one, if any, is as it was")
     for edition in EDITIONS:
         search.index(draft / edition)
-    page = (Path(__file__).parent / "theme" / "landing.html").read_text("utf-8")
-    page = page.replace("{{ base }}", urlsplit(url).path or "/")
-    for name in ("index.html", "404.html"):
-        (draft / name).write_text(page, "utf-8")
-    (draft / ".nojekyll").touch()
+    write_root(draft, url)
     shutil.rmtree(SITE, ignore_errors=True)
     draft.rename(SITE)
 

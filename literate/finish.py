@@ -34,7 +34,10 @@ NAME = re.compile(r"<code>([^<\n]*)</code>")  # within a line: blocks of code ha
 HYPHENATED = re.compile(r"[^\s&;]*-[^\s&;]+")
 LONGEST = 24  # characters that fit into a line on every phone
 BUTTON = '<button type="button" class="{}" title="{}" aria-label="{}"{}>{}</button>'
+# From where a cell draws to its end: it says how a figure looks, and the figure says what.
+PLOT = re.compile(r"^(?:[\w, ]+ = )?plt\.(?:figure|subplots)\(", re.M)
 SHOW = "展开文档字符串 | Show the docstring"
+PLOTS = "展开画图的代码 | Show the code of the plot"
 COPY = "复制 | Copy"
 COPIED = "已复制 | Copied"
 
@@ -125,12 +128,22 @@ def _together(word: re.Match[str]) -> str:
 
 
 def _light(block: re.Match[str], edition: str) -> str:
-    """A block of code that can be copied, its long docstrings folded after their first line."""
+    """A block of code that can be copied, with long docstrings and plotting folded."""
     before, kinds, code, text, after = block.groups()
     text = NEXT_LINE.sub(r"\1", PLAIN.sub(r"\1", text))
-    label = pick(SHOW, edition)
-    fold = BUTTON.format("fold", label, label, ' aria-expanded="false"', "…")
-    text = DOCSTRING.sub(rf'\1</span>{fold}<span class="folded sd" hidden>\2</span>', text)
+    show = _fold(SHOW, edition)
+    text = DOCSTRING.sub(rf'\1</span>{show}<span class="folded sd" hidden>\2</span>', text)
+    if plot := PLOT.search(unescape(re.sub("<[^>]*>", "", text))):
+        lines = text.splitlines(keepends=True)
+        first = plot.string[: plot.start()].count("\n")
+        shown, hidden = "".join(lines[:first]).rstrip("\n"), "".join(lines[first:])
+        if not re.search(r"^(?:print|assert)\b", plot.string[plot.start() :], re.M):
+            text = f'{shown}\n{_fold(PLOTS, edition)}<span class="folded" hidden>\n{hidden}</span>'
     label, done = pick(COPY, edition), f' data-done="{pick(COPIED, edition)}"'
     copy = "" if "no-copy" in kinds else BUTTON.format("copy", label, label, done, "")
     return before + code + text + after + copy
+
+
+def _fold(label: str, edition: str) -> str:
+    label = pick(label, edition)
+    return BUTTON.format("fold", label, label, ' aria-expanded="false"', "…")

@@ -38,7 +38,10 @@ def on_config(config: MkDocsConfig) -> None:
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Set the formulas, and lighten the code."""
+    edition = str(config.theme["language"])
+    if edition == "zh":  # the one word that mkdocstrings does not translate
+        html = html.replace("  Bases: <code>", "  基类：<code>")
     try:
-        return finish(html, str(config.theme["language"]), Path(config.docs_dir, page.url))
+        return finish(html, edition, Path(config.docs_dir, page.url))
     except ValueError as error:
         raise PluginError(f"{page.file.src_uri}: {error}") from None

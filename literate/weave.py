@@ -54,6 +54,7 @@ HOW = (
     "In a [terminal](40-cli.md#check), `attention-book exercise {0} > ex.py` gives you an exercise to fill in, and `attention-book check ex.py` tells whether it is right, without showing the answer.",
 )
 FOLDED = "导入与公开的名字 | Imports and public names"
+CHECKS = "检查 | Checks"
 NUMBERED = '<span class="number">{}</span> '
 LAB_LINK = re.compile(r"(\]\((?:\.\./)?labs/[\w-]+)\.ipynb")
 
@@ -244,10 +245,11 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
 
 
 def _module_block(block: Block, edition: str) -> str:
-    """A block of the package: imports folded, or with links to the API pages."""
+    """A block of the package: imports and checks folded, others with links to the API pages."""
     bound = names(block.body, Path(block.title), block.line, imports=False)
-    if all(name.startswith("__") for name in bound):
-        return f"//// details | {_short(FOLDED, edition)}\n\n{block.text}\n\n////"
+    for prefix, label in (("__", FOLDED), ("_check", CHECKS)):
+        if all(name.startswith(prefix) for name in bound):
+            return f"//// details | {_short(label, edition)}\n\n{block.text}\n\n////"
     module = dotted(block.title)
     links = " ".join(f"[`{name}`][{module}.{name}]" for name in public(block))
     return block.text + (f'\n\n<p class="api" markdown="span">API {links}</p>' if links else "")

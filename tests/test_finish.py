@@ -80,6 +80,19 @@ def test_a_long_docstring_is_folded(lines: int, folds: bool) -> None:
         assert 'aria-label="Show the docstring" aria-expanded="false"' in rest
 
 
+@pytest.mark.parametrize(
+    ("end", "folds"), [("plt.show()", True), ("print(x)", False)]
+)
+def test_plotting_is_folded(end: str, folds: bool) -> None:
+    code = (
+        f'x = 1\n\nplt.figure(<span class="s2">&quot;a&quot;</span>)\n{end}\n'
+    )
+    html = finish(BLOCK.format(code), "en")
+    assert ('<span class="folded" hidden>\nplt.figure(' in html) == folds
+    assert ('aria-label="Show the code of the plot"' in html) == folds
+    assert "x = 1\n" in html.partition("<button")[0]
+
+
 def test_a_figure_keeps_its_place_before_it_comes(tmp_path: Path) -> None:
     (tmp_path / "a.svg").write_text('<svg width="300pt" height="150pt">')
     html = '<p><img alt="甲" src="a.svg" /> <img src="data:image/svg+xml,x" /></p>'

@@ -147,6 +147,16 @@ def test_imports_are_folded(chapter: Chapter) -> None:
     assert "导入与公开的名字<small" in weave(chapter, "zh")
 
 
+def test_private_checks_are_folded() -> None:
+    code = "def _check_apple(x):\n    ...\n"
+    for name, folds in (("_check_apple", True), ("apple", False)):
+        fence = f'```python title="attention_book/apple.py"\n{code}```\n'
+        fence = fence.replace("_check_apple", name)
+        path = Path("docs/chapters/02-apple.md")
+        page = Chapter(path, f"# 苹果 | Apples\n\n{fence}")
+        assert ("//// details | Checks<small" in weave(page, "en")) == folds
+
+
 def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
     page = api_page(chapter, "en", [chapter])
     assert page.startswith("---\ntitle: 'Apples'\n---\n")

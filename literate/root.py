@@ -1,0 +1,54 @@
+"""What stands at the root of the site: the page that picks an edition, and what crawlers read."""
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from literate import ROOT, labs, summary
+from literate.blocks import pick
+from literate.chapter import CHAPTERS, read, read_all
+from literate.weave import EDITIONS, PARTS, title_of
+
+
+LANDING = Path(__file__).parent / "theme/landing.html"
+MARK = '<meta charset="utf-8">\n'
+NOT_LISTED = '<meta name="robots" content="noindex">\n'
+ROBOTS = "User-agent: *\nAllow: /\n"
+NAME = "注意力之书 | The Attention Book"
+ABOUT = "一本讲注意力机制和 Transformer 的书，中英并排写成，每一段代码都经过测试。 | A book about attention and the Transformer, in Chinese and English, every line of code tested."
+
+
+def write_root(site: Path, url: str) -> None:
+    """Write the files of the root; `url` is where the site will stand."""
+    url = url.rstrip("/") + "/"
+    page = LANDING.read_text("utf-8").replace("{{ base }}", urlsplit(url).path)
+    page = page.replace("{{ url }}", url)
+    (site / "index.html").write_text(page, "utf-8")
+    lost = re.sub(r'<link rel="(?:canonical|alternate)".*\n', "", page)  # it stands at no address
+    (site / "404.html").write_text(lost.replace(MARK, MARK + NOT_LISTED), "utf-8")
+    maps = "".join(f"Sitemap: {url}{edition}/sitemap.xml\n" for edition in EDITIONS)
+    (site / "robots.txt").write_text(ROBOTS + maps, "utf-8")
+    (site / "llms.txt").write_text(llms(url), "utf-8")
+    (site / ".nojekyll").touch()
+
+
+def llms(url: str) -> str:
+    """The list of all pages, with what they are about, for language models (llmstxt.org)."""
+    parts = [f"# {pick(NAME, 'en')} · {pick(NAME, 'zh')}"]
+    parts.append(f"> {pick(ABOUT, 'en')} {pick(ABOUT, 'zh')}")
+    everything = [
+        read(path.relative_to(ROOT)) for path in sorted((ROOT / PARTS).glob("*.md"))
+    ] + read_all()
+    everything += [
+        read(path.relative_to(ROOT)) for path in sorted((ROOT / labs.LABS).glob("*.ipynb"))
+    ]
+    for edition, heading in (("en", "English"), ("zh", "中文")):
+        lines = []
+        for page in everything:
+            number = f"{page.number} " if page.path.parent == CHAPTERS else ""
+            place = page.path.relative_to("docs").with_suffix("").as_posix()
+            title = f"{number}{title_of(page, edition)}"
+            about = summary.description(page, edition)
+            lines.append(f"- [{title}]({url}{edition}/{place}/): {about}")
+        parts += [f"## {heading}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"
