@@ -5,7 +5,7 @@ python -m literate.cards    draw docs/assets/card.zh.png and card.en.png again, 
 
 import shutil
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from literate import ROOT
 from literate.blocks import pick
@@ -15,7 +15,7 @@ from literate.weave import EDITIONS
 
 
 ASSETS = ROOT / "docs/assets"
-SIZE = {"width": 1200, "height": 630}
+SIZE: ViewportSize = {"width": 1200, "height": 630}
 PAGE = """<!doctype html><html lang="{lang}"><meta charset="utf-8">
 <base href="{base}"><link rel="stylesheet" href="diagram.css">
 <style>

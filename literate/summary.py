@@ -35,18 +35,19 @@ def of(page: Chapter, edition: str) -> dict[str, str]:
 
 
 def description(page: Chapter, edition: str) -> str:
-    """The first sentences of the page's prose, as many as a search engine shows."""
-    first = next((part for part in page.parts if isinstance(part, Twin)), None)
-    if not first:
-        return ""
-    text = first.zh.text if edition == "zh" else first.en.text
-    text = re.sub(r"[*`\n]", "", LINK.sub(r"\1", text).partition("$")[0])
-    short = ""
-    for sentence in SENTENCE.findall(text):
-        if short and len(short + sentence) > LONGEST[edition]:
-            break
-        short += sentence
-    return short.strip()
+    """The first sentences of prose without formulas, as many as a search engine shows."""
+    for part in page.parts:
+        if not isinstance(part, Twin):
+            continue
+        short = ""
+        text = re.sub(r"[*`\n]", "", LINK.sub(r"\1", getattr(part, edition).text))
+        for sentence in SENTENCE.findall(text):
+            if "$" in sentence or (short and len(short + sentence) > LONGEST[edition]):
+                break
+            short += sentence
+        if short:
+            return short.strip()
+    return ""
 
 
 def minutes(page: Chapter, edition: str) -> int:

@@ -30,7 +30,7 @@
   const open = (isOpen) => {
     drawer.checked = isOpen;
     menu.setAttribute("aria-expanded", isOpen);
-    if (isOpen) contents.querySelector("[aria-current], summary")?.focus();
+    if (isOpen) (contents.querySelector("[aria-current]") ?? contents.querySelector("a")).focus();
   };
   menu.addEventListener("click", () => open(!drawer.checked));
   drawer.addEventListener("change", () => open(drawer.checked));
@@ -134,8 +134,18 @@
       fold.setAttribute("aria-expanded", !(rest.hidden = !rest.hidden));
     }
   });
-  addEventListener("beforeprint", () => { for (const fold of all("details:not([open])")) fold.open = fold.dataset.opened = true });
-  addEventListener("afterprint", () => { for (const fold of all("[data-opened]")) fold.open = false, delete fold.dataset.opened });
+
+  // On paper everything is open, and dark on light.
+  let before;
+  addEventListener("beforeprint", () => {
+    before = document.body.dataset.mdColorScheme;
+    paint("default");
+    for (const fold of all("details:not([open])")) fold.open = fold.dataset.opened = true;
+  });
+  addEventListener("afterprint", () => {
+    paint(before);
+    for (const fold of all("[data-opened]")) { fold.open = false; delete fold.dataset.opened }
+  });
 
   // A term shows what it means: under the mouse, when a key reaches it, at the first tap.
   // It stays while the mouse is on it, and Escape puts it away.
