@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from literate.chapter import CHAPTERS, Chapter, Twin
+from literate.references import refer
 from literate.run import stamp
 
 
@@ -40,7 +41,7 @@ def description(page: Chapter, edition: str) -> str:
     if not first:
         return ""
     text = first.zh.text if edition == "zh" else first.en.text
-    text = re.sub(r"[*`\n]", "", LINK.sub(r"\1", text).partition("$")[0])
+    text = re.sub(r"[*`\n]", "", LINK.sub(r"\1", refer(text, page)).partition("$")[0])
     short = ""
     for sentence in SENTENCE.findall(text):
         if short and len(short + sentence) > LONGEST[edition]:
