@@ -1,4 +1,4 @@
-"""Check the words: spacing, punctuation, glossary, retired names, lengths and densities.
+"""Check the words: spacing, punctuation, glossary, retired names, lengths, densities, references.
 
 AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is here: spaces
 around `code`, straight quotes, words that the glossary forbids, and the names and words that
@@ -10,16 +10,27 @@ import io
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
 import autocorrect_py
 
 from literate import ROOT, records
-from literate.blocks import HAN, NOT_PROSE, WORD, Block, ChapterError, heading, pick, short_strings
+from literate.blocks import (
+    HAN,
+    LANGUAGES,
+    NOT_PROSE,
+    WORD,
+    Block,
+    ChapterError,
+    heading,
+    pick,
+    short_strings,
+)
 from literate.chapter import CHAPTERS, PACKAGE, Chapter, Twin, pages, read, read_drafts
 from literate.glossary import parse, terms
+from literate.references import REFERENCE, anchor
 
 
 WIDEST = 79
@@ -44,6 +55,7 @@ autocorrect_py.load_config(  # type: ignore[attr-defined]
     '{"rules": {"space-dollar": 1}, "context": {"codeblock": 0}}'
 )
 BROKEN = rf"[^\s>]\n[ >]*{H}"  # a line of a list or quote that goes on with Chinese
+MENTIONS = {"zh": ("Chinese", "图", "式"), "en": ("English", "Figure", "Equation")}
 RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text("utf-8"))
 IDENTIFIER = re.compile(rf"(?<!\w)(?:{'|'.join(RETIRED['identifiers'])})(?!\w)")
 CODE = re.compile(r"`[^`\n]+`")
@@ -162,6 +174,30 @@ def _paragraphs(block: Block) -> Iterator[tuple[int, str]]:
         line += text.count("\n") + 1
 
 
+def unmentioned(chapters: Sequence[Chapter]) -> Iterator[str]:
+    """Each figure and labelled formula that the text of a language never refers to by number.
+
+    A figure belongs to its chapter; of a formula any chapter may speak.
+    """
+    mentioned = {
+        (language, path or page.path.name, name)
+        for page in chapters
+        for twin in page.parts
+        if isinstance(twin, Twin)
+        for language, block in zip(LANGUAGES, twin, strict=True)
+        for _, path, name in REFERENCE.findall(block.text)
+        if name.startswith("eq-") or not path
+    }
+    for page in chapters:
+        for block in page.blocks:
+            name = anchor(block)
+            for language, (text, figure, formula) in MENTIONS.items():
+                if name and (language, page.path.name, name) not in mentioned:
+                    word = figure if name.startswith("fig-") else formula
+                    fault = f"the {text} text never refers to this; write [{word}](#{name})"
+                    yield f"{page.path.as_posix()}:{block.line}: {fault}"
+
+
 def retired_in_files(root: Path = ROOT) -> Iterator[str]:
     """Each retired name in tests, benchmarks, experiments, or defined in the package."""
     folders = ("tests", "benchmarks", "experiments")
@@ -214,12 +250,14 @@ def _limits(page: Chapter) -> list[str]:
 def check(root: Path = ROOT) -> list[str]:
     """All that is amiss in the book; what needs sound pages is looked for where they are."""
     found: list[str] = []
+    chapters: list[Chapter] = []
     for path in pages(root):
         try:
             page = read(path, root)
             found += problems(page, forbidden(root))
             if path.parent == CHAPTERS:
                 found += _limits(page)
+                chapters.append(page)
             records.check(page, root)
         except ChapterError as error:
             found.append(str(error))
@@ -227,7 +265,7 @@ def check(root: Path = ROOT) -> list[str]:
         read_drafts(root)
     except ChapterError as error:
         found.append(str(error))
-    return found or [*retired_in_files(root)]
+    return found or [*retired_in_files(root), *unmentioned(chapters)]
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from literate import ROOT
-from literate.blocks import FIGURE, Block, ChapterError
+from literate.blocks import FIGURE, HAN, Block, ChapterError
 from literate.chapter import CHAPTERS, Chapter, read
 
 
@@ -56,7 +56,8 @@ def refer(text: str, page: Chapter) -> str:
             line = page.text[: max(page.text.find(found[0]), 0)].count("\n") + 1
             raise ChapterError(page.path, line, f"{found[0]} leads to no figure or formula")
         shown = f"({number})" if name.startswith("eq") else number  # as it stands beside it
-        return f"[{label}\N{NO-BREAK SPACE}{shown}]({path}#{name})"
+        gap = " " if HAN.match(text, found.end()) else ""  # as between any number and Chinese
+        return f"[{label}\N{NO-BREAK SPACE}{shown}]({path}#{name}){gap}"
 
     return REFERENCE.sub(add, text)
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from literate.chapter import CHAPTERS, Chapter, Twin
+from literate.references import refer
 from literate.run import stamp
 
 
@@ -40,7 +41,7 @@ def description(page: Chapter, edition: str) -> str:
         if not isinstance(part, Twin):
             continue
         short = ""
-        text = re.sub(r"[*`\n]", "", LINK.sub(r"\1", getattr(part, edition).text))
+        text = re.sub(r"[*`\n]", "", LINK.sub(r"\1", refer(getattr(part, edition).text, page)))
         for sentence in SENTENCE.findall(text):
             if "$" in sentence or (short and len(short + sentence) > LONGEST[edition]):
                 break

@@ -23,6 +23,7 @@ from pathlib import Path
 from literate import ROOT
 from literate.blocks import ChapterError, heading
 from literate.chapter import PACKAGE, Chapter, names, read_all, read_text
+from literate.references import refer
 
 
 EXERCISES = f"{PACKAGE}/exercises.json"
@@ -102,7 +103,9 @@ def exercises(chapters: list[Chapter]) -> str:
     """All exercises with what `attention-book exercise` and `check` need: all but the answers."""
     found = {}
     for chapter in chapters:
-        for exercise in chapter.exercises:
+        text = refer(chapter.text, chapter).replace("\N{NO-BREAK SPACE}", " ")
+        numbered = replace(chapter, text=text)  # a terminal shows no links
+        for exercise in numbered.exercises:
             first = next(block for block in chapter.blocks if block.kind == "heading")
             found[exercise.id] = {
                 "chapter": {"file": chapter.path.name, **_pair(heading(first)[:2])},

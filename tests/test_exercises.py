@@ -8,7 +8,7 @@ import pytest
 from literate.blocks import ChapterError
 from literate.chapter import Chapter, read_all
 from literate.export import export
-from literate.tangle import EXERCISES
+from literate.tangle import EXERCISES, exercises
 from literate.weave import weave
 from tests.book import Book
 
@@ -364,6 +364,15 @@ def test_tangle_writes_all_but_the_answers(
     assert book.tangle("--check") == 1
     assert book.tangle() == 0
     assert json.loads(file.read_text("utf-8")) == {}
+
+
+def test_a_task_refers_to_formulas_by_number() -> None:
+    text = CHAPTER.replace("n - 1\n$$", "n - 1 \\label{eq-peel}\n$$", 1)
+    text = text.replace("把 **n** 减一。", "照[式](#eq-peel)算。")
+    text = text.replace("Take one off **n**.", "Use [Equation](#eq-peel).")
+    task = json.loads(exercises([chapter(text)]))["02-1"]["task"]
+    assert "\n\n照式 (2.1) 算。\n\n" in task["zh"]
+    assert "\n\nUse Equation (2.1).\n\n" in task["en"]
 
 
 def test_a_book_without_exercises_has_no_file_of_them(book: Book) -> None:

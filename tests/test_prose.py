@@ -13,6 +13,7 @@ from literate.prose import (
     forbidden,
     problems,
     retired_in_files,
+    unmentioned,
 )
 
 
@@ -252,6 +253,59 @@ def test_headings_and_captions_count_and_the_workshop_may_be_short() -> None:
     assert [message.split("md:")[1] for message in excesses(page)] == [
         " 2 ： in 12 Han characters, 166.7 in a thousand; at most 4",
         "11: 2 colons in a paragraph; at most 1",
+    ]
+
+
+FIGURE = '![甲 | A](figures/apple/core.svg "乙 | B")\n\n'
+FORMULA = "$$\nx = 1 \\label{eq-x}\n$$\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        (FIGURE + "[图](#fig-core)。\n\n[Figure](#fig-core).\n", []),
+        (FORMULA + "- [式](#eq-x)。\n\n- [Equation](#eq-x).\n", []),
+        (
+            FIGURE + "[图](#fig-core)。\n\nHere it is.\n",
+            ["English text never refers to this; write [Figure](#fig-core)"],
+        ),
+        (
+            FIGURE + "在这里。\n\n[Figure](03-pear.md#fig-core).\n",
+            [
+                "Chinese text never refers to this; write [图](#fig-core)",
+                "English text never refers to this; write [Figure](#fig-core)",
+            ],
+        ),
+        (
+            FORMULA + "在这里。\n\n[Equation](#eq-x).\n",
+            ["Chinese text never refers to this; write [式](#eq-x)"],
+        ),
+        ("$$\nx = 1\n$$\n\n在这里。\n\nHere.\n", []),
+    ],
+)
+def test_figures_and_formulas_are_referred_to(
+    text: str, wants: list[str]
+) -> None:
+    page = Chapter(Path("docs/chapters/02-apple.md"), "# 甲 | A\n\n" + text)
+    at = "docs/chapters/02-apple.md:3: the "
+    assert list(unmentioned([page])) == [at + want for want in wants]
+
+
+def test_another_chapter_may_refer_to_a_formula_but_not_to_a_figure() -> None:
+    apple = "# 甲 | A\n\n" + FIGURE + FORMULA
+    there = "02-apple.md#"
+    pear = (
+        f"[图]({there}fig-core)和[式]({there}eq-x)。\n\n"
+        f"[Figure]({there}fig-core) and [Equation]({there}eq-x).\n"
+    )
+    pages = (
+        Chapter(Path("docs/chapters/02-apple.md"), apple),
+        Chapter(Path("docs/chapters/03-pear.md"), pear),
+    )
+    said = list(unmentioned(pages))
+    assert [message.split("; ")[1] for message in said] == [
+        "write [图](#fig-core)",
+        "write [Figure](#fig-core)",
     ]
 
 

@@ -37,6 +37,14 @@ def test_a_description_is_the_first_sentences(page: Chapter) -> None:
     assert summary.description(page, "zh") == "一个词x。"
     assert summary.description(page, "en") == "One word x."
     assert summary.description(Chapter(page.path, "# 甲 | A\n"), "zh") == ""
+    figure = '![a | b](figures/x/one.svg "c | d")\n\n'
+    numbered = TEXT.replace("一**", "一**看[图](#fig-one)的").replace(
+        "```python", figure + "```python"
+    )
+    page = Chapter(page.path, numbered)
+    space = "\N{NO-BREAK SPACE}"
+    said = summary.description(page, "zh")
+    assert said == f"一看图{space}7.1 的个词x。第二句？"
 
 
 def test_minutes_count_prose_and_code() -> None:

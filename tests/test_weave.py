@@ -288,7 +288,7 @@ def test_figures_and_formulas_have_numbers() -> None:
         + figure.format("one")
         + "$$\nx = 1 \\label{eq-x}\n$$\n\n$$\ny = 2\n$$\n\n"
         + figure.format("two")
-        + "[图](#fig-two)与[式](#eq-x)。\n\n"
+        + "看[图](#fig-two)与[式](#eq-x)。\n\n"
         + "[Figure](#fig-two) and [equation](#eq-x).\n"
     )
     page = Chapter(Path("docs/chapters/07-x.md"), text).check()
@@ -301,7 +301,9 @@ def test_figures_and_formulas_have_numbers() -> None:
     assert zh.count("\\tag") == zh.count('id="eq-') == 1
     space = "\N{NO-BREAK SPACE}"
     for woven in (zh, en):
-        assert f"[图{space}7.2](#fig-two)与[式{space}(7.1)](#eq-x)。" in woven
+        assert (
+            f"看[图{space}7.2](#fig-two) 与[式{space}(7.1)](#eq-x)。" in woven
+        )
         assert (
             f"[Figure{space}7.2](#fig-two) and [equation{space}(7.1)]" in woven
         )
