@@ -9,7 +9,7 @@ import ast
 import re
 import shutil
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -52,18 +52,18 @@ FOLDED = "导入与公开的名字 | Imports and public names"
 LAB_LINK = re.compile(r"(\]\((?:\.\./)?labs/[\w-]+)\.ipynb")
 
 
-def write_trees() -> None:
-    """Write both trees anew."""
+def write_trees(editions: Iterable[str] = EDITIONS) -> None:
+    """Write the trees anew."""
     everyone = read_all()
     chapters = [chapter for chapter in everyone if owned(chapter, everyone)]
     terms = glossary.terms()
-    for edition in EDITIONS:
+    for edition in editions:
         draft = WOVEN / f"{edition}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(ROOT / "docs/assets", draft / "assets")
         for path in pages():
             if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
-                _write_page(read(path), edition, draft, terms)
+                write_page(read(path), edition, draft, terms)
         for chapter in chapters:
             write(draft / f"api/{chapter.name}.md", api_page(chapter, edition, everyone))
         with (draft / "api/index.md").open("a", encoding="utf-8") as index:
@@ -74,7 +74,7 @@ def write_trees() -> None:
         draft.rename(WOVEN / edition)
 
 
-def _write_page(page: Chapter, edition: str, tree: Path, terms: list[Term]) -> None:
+def write_page(page: Chapter, edition: str, tree: Path, terms: list[Term]) -> None:
     """Write a page with its figures and its notebook."""
     check(page)
     place = tree / page.path.relative_to("docs").with_suffix(".md")
