@@ -23,9 +23,10 @@ DONE, FAILED = "\0done", "\0failed"  # how the answer of an edition's process en
 
 
 def python(*words: str, stdout: int | None = subprocess.PIPE) -> subprocess.Popen[str]:
-    """Start `python -m …` where Ctrl-C does not reach it, so that it can only be ended by `kill`.
+    """Start `python -m …`; all that it says, tracebacks too, comes out of one pipe.
 
-    All that it says, tracebacks too, comes out of one pipe.
+    Ctrl-C in a terminal does not reach it, so that it ends by `kill` and without a word. (On
+    Windows it does, and must: there only the end of what a pipe brings interrupts our reading.)
     """
     return subprocess.Popen(
         [sys.executable, "-m", *words],
@@ -36,7 +37,6 @@ def python(*words: str, stdout: int | None = subprocess.PIPE) -> subprocess.Pope
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         start_new_session=True,
-        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
     )
 
 

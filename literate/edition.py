@@ -20,7 +20,7 @@ from mkdocs import utils
 from mkdocs.__main__ import State, _enable_warnings
 from mkdocs.commands.build import _build_page, _populate_page, build
 from mkdocs.config import load_config
-from mkdocs.exceptions import Abort
+from mkdocs.exceptions import Abort, MkDocsException
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import File, Files
 
@@ -117,7 +117,7 @@ def main(*words: str) -> None:
         try:
             getattr(edition, command)(*rest)
             said = DONE
-        except (ChapterError, Abort) as error:
+        except (ChapterError, MkDocsException) as error:
             print(error)
         except Exception:  # such as in a diagram's script
             traceback.print_exc()

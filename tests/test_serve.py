@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -33,6 +33,8 @@ class Serving:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self.port = listener.getsockname()[1]
         command = [sys.executable, "-m", "literate.build", "--serve"]
+        # Else it may be ignored, as in a script that runs in the background.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.mark = uuid4().hex  # by which its processes are known
         self.process = subprocess.Popen(
             [*command, "--port", str(self.port)],
@@ -78,27 +80,31 @@ class Serving:
                 continue
         return found
 
-    def wait_for_process(self, name: str) -> None:
-        end = time.monotonic() + 60
-        while not any(name in command for command in self.processes()):
-            assert time.monotonic() < end, self.said
-            time.sleep(0.05)
-
-    def interrupt(self, *, all_of_them: bool) -> None:
-        """Press Ctrl-C, which a terminal tells to all processes of a group."""
+    def interrupt(self, *, all_of_them: bool) -> list[str]:
+        """Press Ctrl-C, which a terminal tells to a whole group; return what is left."""
         if all_of_them:
             os.killpg(self.process.pid, signal.SIGINT)
         else:
             self.process.send_signal(signal.SIGINT)
+        self.process.wait(timeout=60)
+        left = self.processes()
         self.close()
         while not self.lines.empty():
             self.said += self.lines.get()
+        return left
 
     def close(self) -> None:
         assert self.process.stdout
         self.process.wait(timeout=60)
         self.reader.join()
         self.process.stdout.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +114,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         serving.wait("Read the book")
         yield serving
     finally:
-        serving.process.send_signal(signal.SIGINT)
+        serving.process.kill()
         serving.close()
 
 
@@ -273,6 +279,15 @@ plt.figure("core")
         served.wait(SHOWN)
         assert 'src="../figures/apple/core.svg"' in page(served, "en")
         assert "<svg" in served.get("en/chapters/figures/apple/core.svg")
+        served.wait("passed")
+        with changed(
+            served.root / CHAPTER, '("core")', '("core").text(0, 0, "seed")'
+        ):
+            served.wait(SHOWN)  # with the figure of before
+            served.wait(SHOWN)
+            assert "seed" in served.get("en/chapters/figures/apple/core.svg")
+        served.wait(SHOWN)
+        served.wait(SHOWN)
     served.wait(SHOWN)
 
 
@@ -316,29 +331,32 @@ def test_ctrl_c_ends_all_processes(
     tmp_path: Path, during: str, *, all_of_them: bool
 ) -> None:
     chapter = small_book(tmp_path) / CHAPTER
-    slow = "import time\ntime.sleep(60)\nprint(peel(3))"
+    slow = 'import time\nopen("runs", "w").close()\ntime.sleep(60)\nprint(peel(3))'
     text = chapter.read_text("utf-8").replace("print(peel(3))", slow)
     if during == "run":
         chapter.write_text(text, "utf-8")
     serving = Serving(tmp_path)
     try:
-        serving.wait_for_process(
-            "literate.test" if during == "run" else "literate.edition"
-        )
+        if during == "run":
+            wait_until((tmp_path / "runs").exists)
+        else:
+            wait_until(
+                lambda: "literate.edition" in "".join(serving.processes())
+            )
         if during in ("edits", "test"):
             with changed(tmp_path / "docs/index.md", "Small.", "Tiny."):
                 serving.wait(
                     "index.md: shown"
                 )  # though edited during the build
             chapter.write_text(text, "utf-8")
-            serving.wait_for_process("literate.test")
+            wait_until((tmp_path / "runs").exists)
         if during == "edits":
             with changed(chapter, "sleep(60)", "sleep(0)"):
-                serving.wait("passed")
-        serving.interrupt(all_of_them=all_of_them)
+                serving.wait("02-apple.md: passed")
+            assert "failed" not in serving.said  # as the run that was ended
+        assert serving.interrupt(all_of_them=all_of_them) == []
         assert serving.process.returncode == 0
         assert "Traceback" not in serving.said
-        assert serving.processes() == []
     finally:
         serving.process.kill()
         serving.close()
