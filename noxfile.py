@@ -171,7 +171,7 @@ def gpu(session: nox.Session) -> None:
 # What tests the toolchain, and needs all that builds the book.
 TOOLCHAIN = (
     *("build", "chapter", "drawing", "exercises", "experiments"),
-    *("glossary", "labs", "package", "prose", "run", "tangle"),
+    *("glossary", "labs", "package", "prose", "run", "serve", "tangle"),
 )
 
 

@@ -1,108 +1,143 @@
 """Build the site, both editions and the page that picks one; or serve it.
 
 python -m literate.build [--url https://…/]    build into site/
-python -m literate.build --serve               build, serve, rebuild on each change
+python -m literate.build --serve               build, serve, show each edit
 """
 
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
-from literate import ROOT, search
-from literate.blocks import ChapterError
-from literate.chapter import read_all
+from literate import ROOT
 from literate.root import write_root
-from literate.run import fresh
-from literate.tangle import differences
-from literate.weave import EDITIONS, write_trees
+from literate.weave import EDITIONS
 
 
 SITE = ROOT / "site"
+DONE, FAILED = "\0done", "\0failed"  # how the answer of an edition's process ends
 
 
-def run_chapters() -> None:
+def python(*words: str, stdout: int | None = subprocess.PIPE) -> subprocess.Popen[str]:
+    """Start `python -m …`; all that it says, tracebacks too, comes out of one pipe.
+
+    Ctrl-C in a terminal does not reach it, so that it ends by `kill` and without a word. (On
+    Windows it does, and must: there only the end of what a pipe brings interrupts our reading.)
+    """
+    return subprocess.Popen(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_MKDOCS_2_WARNING": "1"},
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """End a process, whatever it does, and where there are groups what it has started."""
+    if process.poll() is None:
+        process.kill() if sys.platform == "win32" else os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class Editions:
+    """A process for each edition (literate.edition), which builds it and renders its pages."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.draft = SITE.with_name(".cache") / "site"
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self) -> None:
+        """Start the processes, which know the toolchain as it is now."""
+        self.end()
+        for name in EDITIONS:
+            url = f"{self.url.rstrip('/')}/{name}/"
+            self.processes.append(python("literate.edition", name, str(self.draft / name), url))
+
+    def ask(self, command: str, first: int = len(EDITIONS)) -> tuple[bool, list[str]]:
+        """Give both, or the first, a command; return whether it is done, and what they say."""
+        asked = self.processes[:first]
+        for process in asked:
+            with suppress(OSError):  # it has ended, as its output will
+                print(command, file=process.stdin, flush=True)
+        answers = [self._answer(process) for process in asked]
+        lines = dict.fromkeys(line for _, lines in answers for line in lines)
+        return all(done for done, _ in answers), list(lines)
+
+    def _answer(self, process: subprocess.Popen[str]) -> tuple[bool, list[str]]:
+        lines: list[str] = []
+        for line in map(str.rstrip, process.stdout or ()):
+            if line in (DONE, FAILED):
+                return line == DONE, lines
+            if line and not line.startswith("INFO"):
+                lines.append(line)
+        raise SystemExit("\n".join(lines))  # a fault of the toolchain has ended it
+
+    def end(self) -> None:
+        """End the processes."""
+        for process in self.processes:
+            kill(process)
+            process.communicate()  # closes its pipes
+        self.processes = []
+
+
+def run_chapters(editions: Editions) -> None:
     """Run the chapters that changed since they last passed, and so draw their figures."""
-    if problems := differences(read_all()):
-        raise SystemExit("\n".join(problems))
-    stale = [str(chapter.path) for chapter in read_all() if not fresh(chapter)]
-    test = [sys.executable, "-m", "literate.test", "-x", *stale]
-    if stale and subprocess.run(test, cwd=ROOT).returncode:
-        raise SystemExit("the site was not built: a chapter fails, see above")
-    for chapter in read_all():
-        if not fresh(chapter):
-            raise ChapterError(chapter.path, 1, "has not passed as it stands; run: nox -s doctests")
+    sound, stale = editions.ask("stale", 1)
+    if sound and stale:
+        with python("literate.test", "-x", *stale, stdout=None) as test:
+            try:
+                test.communicate()
+            finally:
+                kill(test)
+        if test.returncode:
+            raise SystemExit("the site was not built: a chapter fails, see above")
+        sound, stale = editions.ask("stale", 1)
+        how = "has not passed as it stands; run: nox -s doctests"
+        stale = [f"{path}:1: {how}" for path in stale] if sound else stale
+    if stale:
+        raise SystemExit("\n".join(stale))
 
 
-def build(url: str) -> None:
+def build(editions: Editions) -> None:
     """Build both editions at once, beside the old ones, and put them in place together."""
-    try:
-        run_chapters()
-        write_trees()
-    except ChapterError as error:
-        raise SystemExit(str(error)) from None
-    draft = SITE.with_name(".cache") / "site"
+    editions.start()
+    run_chapters(editions)
+    draft = editions.draft
     shutil.rmtree(draft, ignore_errors=True)
-
-    def make(edition: str) -> subprocess.CompletedProcess[str]:
-        # Never --quiet: it hides warnings from --strict, which counts them.
-        strict = [sys.executable, "-m", "mkdocs", "build", "--strict"]
-        command = [*strict, "-f", EDITIONS[edition], "-d", str(draft / edition)]
-        env = {"BOOK_URL": f"{url.rstrip('/')}/{edition}/", "NO_MKDOCS_2_WARNING": "1"}
-        return subprocess.run(
-            command, env=os.environ | env, stderr=subprocess.PIPE, text=True, cwd=ROOT
-        )
-
-    with ThreadPoolExecutor() as pool:
-        made = list(pool.map(make, EDITIONS))
-    lines = dict.fromkeys(line for one in made for line in one.stderr.splitlines())
-    print(*(line for line in lines if not line.startswith("INFO")), sep="\n", file=sys.stderr)
-    if any(one.returncode for one in made):
+    done, lines = editions.ask("build")
+    for line in lines:
+        print(line, file=sys.stderr)
+    if not done:
         raise SystemExit("the site was not built; the old one, if any, is as it was")
-    for edition in EDITIONS:
-        search.index(draft / edition)
-    write_root(draft, url)
+    write_root(draft, editions.url)
     shutil.rmtree(SITE, ignore_errors=True)
     draft.rename(SITE)
 
 
-def serve(port: int) -> None:
-    from mkdocs.livereload import LiveReloadServer  # slow to import
-
-    url = f"http://127.0.0.1:{port}/"
-
-    def rebuild() -> None:
-        try:
-            build(url)
-        except SystemExit as error:
-            print(error, file=sys.stderr)
-
-    rebuild()
-    server = LiveReloadServer(rebuild, "127.0.0.1", port, str(SITE))
-    server.error_handler = lambda code: (SITE / "404.html").read_bytes()
-    watched = ("docs", "literate", "attention_book", "experiments", "mkdocs.yml", "mkdocs.en.yml")
-    for path in watched:
-        server.watch(str(ROOT / path))
-    print(f"Read the book at {url}zh/ or {url}en/ (Ctrl-C ends)")
-    try:
-        server.serve()  # type: ignore[no-untyped-call]
-    except KeyboardInterrupt:
-        server.shutdown()
-    except OSError as error:
-        server.server_close()
-        how = f"try: nox -s serve -- --port {port + 1}"
-        raise SystemExit(f"port {port}: {error.strerror}; {how}") from None
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build or serve the book.")
-    parser.add_argument("--serve", action="store_true", help="serve with live reload")
+    parser.add_argument("--serve", action="store_true", help="serve, and show each edit")
     parser.add_argument("--port", type=int, default=8000, help="where to serve (8000)")
     parser.add_argument("--url", default="http://127.0.0.1:8000/", help="where the site will stand")
     asked = parser.parse_args()
-    serve(asked.port) if asked.serve else build(asked.url)
+    if asked.serve:
+        from literate.serve import serve  # which builds with this module
+
+        serve(asked.port)
+        return
+    editions = Editions(asked.url)
+    try:
+        build(editions)
+    finally:
+        editions.end()
 
 
 if __name__ == "__main__":

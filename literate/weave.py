@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from html import escape
@@ -66,22 +66,19 @@ class Book(NamedTuple):
     uses: Mapping[Term, Sequence[Use]] = {}
 
 
-def write_trees() -> None:
-    """Write both trees anew."""
+def write_trees(editions: Iterable[str] = EDITIONS) -> Book:
+    """Write the trees anew; return what a page needs that is woven again alone."""
     everyone = read_all()
     chapters = [chapter for chapter in everyone if owned(chapter, everyone)]
     terms = tuple(glossary.terms())
     book = Book(terms, uses(everyone, terms))
-    for edition in EDITIONS:
-        shutil.rmtree(draft := WOVEN / f"{edition}.draft", ignore_errors=True)
-        shutil.copytree(ROOT / "docs/assets", draft / "assets")
-    for path in pages():
-        if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
-            page = read(path)
-            for edition in EDITIONS:
-                write_page(page, edition, WOVEN / f"{edition}.draft", book)
-    for edition in EDITIONS:
+    for edition in editions:
         draft = WOVEN / f"{edition}.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.copytree(ROOT / "docs/assets", draft / "assets")
+        for path in pages():
+            if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
+                write_page(read(path), edition, draft, book)
         for chapter in chapters:
             write(draft / f"api/{chapter.name}.md", api_page(chapter, edition, everyone))
         with (draft / "api/index.md").open("a", encoding="utf-8") as index:
@@ -90,6 +87,7 @@ def write_trees() -> None:
                 index.write(f"\n- [`{dotted(chapter.module)}`]({chapter.name}.md) {title}")
         shutil.rmtree(WOVEN / edition, ignore_errors=True)
         draft.rename(WOVEN / edition)
+    return book
 
 
 def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:

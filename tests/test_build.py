@@ -3,21 +3,13 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import pytest
-from mkdocs import livereload
-from mkdocs.livereload import LiveReloadServer
 
 from literate import ROOT
 from literate import build as site
@@ -83,7 +75,14 @@ en_means = "A mask."
 chapter = "apple"
 ```
 """,
-    "index.md": "# 一本小书 | A small book {#home}\n\n很小。\n\nSmall.\n",
+    "index.md": """# 一本小书 | A small book {#home}
+
+很小。
+
+Small.
+
+![一棵树。 | A tree.](diagrams/tree.svg "树 | A tree")
+""",
     "api/index.md": "# 软件包 | The package {#package}\n",
 }
 NAV = "nav:\n" + "".join(f"  - {page}\n" for page in PAGES)
@@ -93,18 +92,22 @@ PAGES["drafts/27-myths/02-apple.md"] = """# 流言 | Myth
 
 There is [no](nowhere.md) such thing.
 """
+DIAGRAM = """from literate.drawing import Drawing
+
+drawing = Drawing(40)
+drawing.text(230, 20, "大树 | a big tree")
+"""
 RECORD = """{"command": "nox -s experiments -- 02-apple", "seeds": [0, 1, 2],
 "tables": {"taste": [["甜 | sweet"], ["5"]]}}"""
 
 
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small book, with the toolchain of the large one, and an old site."""
-    root = tmp_path_factory.mktemp("book")
+def small_book(root: Path) -> Path:
+    """A small book, with the toolchain of the large one."""
     shutil.copytree(ROOT / "literate", root / "literate")
     shutil.copytree(ROOT / "docs/assets", root / "docs/assets")
     for name, text in PAGES.items():
         write(root / "docs" / name, text)
+    write(root / "docs/diagrams/tree.py", DIAGRAM)
     write(root / "experiments/records/02-apple.json", RECORD)
     for name in ("README.md", "CONTRIBUTING.md", "mkdocs.en.yml"):
         shutil.copy(ROOT / name, root)
@@ -112,6 +115,13 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     before, _, after = settings.partition("nav:\n")
     write(root / "mkdocs.yml", before + NAV + after[after.index("not_in") :])
     assert tangle([], root) == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small book, and an old site of it."""
+    root = small_book(tmp_path_factory.mktemp("book"))
     write(root / "site/index.html", "the old site")
     return root
 
@@ -197,99 +207,21 @@ def test_dead_links_stop_the_build_and_are_all_named(book: Path) -> None:
 def test_the_first_site_replaces_none_and_the_second_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(command: list[str], **options: Any) -> Any:
-        Path(command[-1]).mkdir(parents=True)
-        return subprocess.CompletedProcess(command, 0, "", "")
+    class Ready(site.Editions):
+        def start(self) -> None: ...
+
+        def ask(self, command: str, first: int = 2) -> tuple[bool, list[str]]:
+            if command == "build":
+                self.draft.mkdir(parents=True)
+            return True, []
 
     monkeypatch.setattr(site, "SITE", tmp_path / "site")
-    monkeypatch.setattr(site, "run_chapters", lambda: None)
-    monkeypatch.setattr(site, "write_trees", lambda: None)
-    monkeypatch.setattr(subprocess, "run", run)
     for _ in range(2):
-        site.build("http://localhost/apples/")
+        site.build(Ready("http://localhost/apples/"))
         page = (tmp_path / "site/404.html").read_text("utf-8")
         assert 'href="/apples/' in page
         assert "{{" not in page
         (tmp_path / "site/index.html").write_text("the old site")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-@pytest.mark.parametrize("edited", ["docs/chapters/1.md", "mkdocs.yml"])
-def test_what_is_edited_while_the_book_is_served_is_built_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edited: str
-) -> None:
-    built: list[str] = []
-    servers: list[LiveReloadServer] = []
-
-    class Server(LiveReloadServer):
-        def __init__(self, *args: Any) -> None:
-            super().__init__(*args)
-            servers.append(self)
-
-    def build(url: str) -> None:
-        built.append(url)
-        if len(built) == 2:
-            raise SystemExit("wrong for now")  # it goes on
-
-    monkeypatch.setattr(livereload, "LiveReloadServer", Server)
-    monkeypatch.setattr(site, "build", build)
-    monkeypatch.setattr(site, "ROOT", tmp_path)
-    monkeypatch.setattr(site, "SITE", tmp_path / "site")
-    for name in ("docs/chapters", "literate", "attention_book", "experiments"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "site").mkdir()
-    for name in ("mkdocs.yml", "mkdocs.en.yml", "site/404.html"):
-        (tmp_path / name).write_text("not here")
-    port = free_port()
-
-    def visit_and_edit() -> None:
-        try:
-            with pytest.raises(HTTPError) as error:
-                retry(lambda: urlopen(f"http://127.0.0.1:{port}/nothing"))
-            with error.value as answer:
-                said.append(answer.read())
-            for n in range(2, 4):
-                (tmp_path / edited).write_text("x" * n)
-                retry(lambda n=n: built[n - 1])
-        finally:
-            servers[0].shutdown()
-
-    said: list[bytes] = []
-    with ThreadPoolExecutor() as pool:
-        visitor = pool.submit(visit_and_edit)
-        site.serve(port)
-        visitor.result()
-    assert said == [b"not here"]
-    assert built == [f"http://127.0.0.1:{port}/"] * 3
-
-
-def retry(function: Callable[[], object]) -> None:
-    """Call until it works, for ten seconds at most."""
-    end = time.monotonic() + 10
-    while True:
-        try:
-            function()
-        except (IndexError, URLError) as error:
-            if isinstance(error, HTTPError) or time.monotonic() > end:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
-def test_a_port_that_is_taken_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(site, "build", lambda url: None)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        wanted = f"^port {port}: .*; try: nox -s serve -- --port {port + 1}$"
-        with pytest.raises(SystemExit, match=wanted):
-            site.serve(port)
 
 
 def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
