@@ -18,6 +18,8 @@ from literate.weave import EDITIONS
 
 
 SITE = ROOT / "site"
+# What is said is read line by line, so that no line may be broken for a narrow terminal.
+HOW = {"PYTHONIOENCODING": "utf-8", "NO_MKDOCS_2_WARNING": "1", "COLUMNS": "1000"}
 DONE, FAILED = "\0done", "\0failed"  # how the answer of an edition's process ends
 
 
@@ -30,7 +32,7 @@ def python(*words: str, stdout: int | None = subprocess.PIPE) -> subprocess.Pope
     return subprocess.Popen(
         [sys.executable, "-m", *words],
         cwd=ROOT,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_MKDOCS_2_WARNING": "1"},
+        env={**os.environ, **HOW},
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=subprocess.STDOUT,

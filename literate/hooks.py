@@ -19,19 +19,18 @@ def on_config(config: MkDocsConfig) -> None:
     edition = str(config.theme["language"])
     config.docs_dir = str(Path(config.docs_dir).parent / ".cache/woven" / edition)
 
+    api = {f"api/{path.name}" for path in Path(config.docs_dir, "api").glob("*.md")}
+    made = sorted(api - {"api/index.md"})
+
     def localise(value: Any) -> Any:
         if isinstance(value, Mapping):
             return {localise(key): localise(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [localise(item) for item in value]
+        if isinstance(value, list):  # after the package's page, those made from the chapters
+            return [localise(item) for item in value] + (made if "api/index.md" in value else [])
         return pick(value, edition) if isinstance(value, str) else value
 
     for key in ("site_name", "site_description", "copyright", "nav", "extra"):
         config[key] = localise(config[key])
-    *_, last = config.nav or []
-    *_, package = next(iter(last.values()))  # its pages are made from the chapters
-    made = {path.name for path in Path(config.docs_dir, "api").glob("*.md")} - {"index.md"}
-    package[next(iter(package))] += sorted(f"api/{name}" for name in made)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     config.extra["repository"] = project.get("urls", {}).get("Source", "")
 

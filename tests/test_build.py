@@ -109,11 +109,16 @@ def small_book(root: Path) -> Path:
         write(root / "docs" / name, text)
     write(root / "docs/diagrams/tree.py", DIAGRAM)
     write(root / "experiments/records/02-apple.json", RECORD)
-    for name in ("README.md", "CONTRIBUTING.md", "mkdocs.en.yml"):
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "mkdocs.en.yml",
+        "pyproject.toml",
+    ):
         shutil.copy(ROOT / name, root)
     settings = (ROOT / "mkdocs.yml").read_text("utf-8")
     before, _, after = settings.partition("nav:\n")
-    write(root / "mkdocs.yml", before + NAV + after[after.index("not_in") :])
+    write(root / "mkdocs.yml", before + NAV + after[after.index("\ntheme:") :])
     assert tangle([], root) == 0
     return root
 
