@@ -5,6 +5,7 @@ loses the tags that add nothing, which are half of all that a long page has.
 """
 
 import re
+from bisect import bisect
 from functools import cache
 from html import unescape
 from os.path import normpath
@@ -18,7 +19,7 @@ from literate.plots import size
 
 
 KATEX = ROOT / "docs/assets/katex/katex.min.js"
-TWIN = re.compile(r'(<(section|small)\b[^>]*\bclass="twin"[^>]*>)(.*?)(</\2>)', re.S)
+TWIN = re.compile(r'<(section|small)\b[^>]*\bclass="twin".*?</\1>', re.S)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\[(\[](.*?)\\[)\]]\s*</\1>', re.S)
 STOP = re.compile(r"\u200b?[，。；：？！、）,.;:?!)]+")
 LONG = 24  # characters: a formula that may break, so that its stop need not stay with it
@@ -59,28 +60,20 @@ def set_formulas(html: str) -> str:
     The rest of the twin waits as TeX for the script, which copies what is set already.
     """
     shown = {_tex(found) for found in FORMULA.finditer(TWIN.sub("", html))}
-
-    def spare(twin: re.Match[str]) -> str:
-        def wait(formula: re.Match[str]) -> str:
-            if _tex(formula) not in shown:
-                return formula[0]
-            return (
-                f'<{formula[1]} class="arithmatex" data-tex="">{formula[2].strip()}</{formula[1]}>'
-            )
-
-        return twin[1] + FORMULA.sub(wait, twin[3]) + twin[4]
-
-    html = TWIN.sub(spare, html)
+    hidden = [place for twin in TWIN.finditer(html) for place in twin.span()]
     parts: list[str] = []
     at = 0
     for formula in FORMULA.finditer(html):
         tag, tex = _tex(formula)
-        is_display = tag == "div"
-        drawn = typeset(tex, is_display)
+        is_hidden = bisect(hidden, formula.start()) % 2 == 1
+        drawn = typeset(tex, tag == "div")
+        if is_hidden and (tag, tex) in shown:
+            whole = f'<{tag} class="arithmatex" data-tex="">{formula[2].strip()}</{tag}>'
+        else:
+            whole = f'<{tag} class="arithmatex">{drawn}</{tag}>'
         end = formula.end()
         stop = STOP.match(html, end)
-        whole = f'<{tag} class="arithmatex">{drawn}</{tag}>'
-        if stop and not is_display and _width(drawn) <= LONG:
+        if stop and tag == "span" and _width(drawn) <= LONG:
             whole, end = f'<span class="together">{whole}{stop[0]}</span>', stop.end()
         parts += html[at : formula.start()], whole
         at = end

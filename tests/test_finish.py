@@ -41,9 +41,13 @@ def test_the_hidden_language_has_only_formulas_of_its_own_set() -> None:
     formula = '<span class="arithmatex">\\({}\\)</span>'.format
     shown = f'<section lang="zh"><p>{formula("x")}</p></section>'
     hidden = f'<section lang="en" class="twin"><p>{formula("x")} {formula("y")}</p></section>'
-    html = set_formulas(shown + hidden)
+    html = set_formulas(
+        shown + hidden.replace("</p>", f"; {formula('x')}.</p>")
+    )
     assert html.count('class="katex"') == 2
-    assert '<span class="arithmatex" data-tex="">x</span>' in html
+    waits = '<span class="arithmatex" data-tex="">x</span>'
+    assert html.count(waits) == 2
+    assert f'<span class="together">{waits}.</span>' in html
 
 
 BLOCK = """<div class="language-python highlight"><pre><span></span><code>{}</code></pre></div>"""
