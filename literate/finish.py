@@ -15,7 +15,7 @@ from py_mini_racer import MiniRacer
 
 from literate import ROOT
 from literate.blocks import pick
-from literate.plots import size
+from literate.plots import least, size
 
 
 KATEX = ROOT / "docs/assets/katex/katex.min.js"
@@ -31,14 +31,18 @@ PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')  # as any other te
 NEXT_LINE = re.compile(r'</span>(\s*)<span class="sd">')
 DOCSTRING = re.compile(r'(<span class="sd">[^\n<]*)(\n(?:[^\n<]*\n){5,}[^<]*)</span>')
 IMAGE = re.compile(r'<img (?=[^>]*src="([^":]+\.svg)")')
+PHONE = 360  # pixels
 NAME = re.compile(r"<code>([^<\n]*)</code>")  # within a line: blocks of code have breaks
 HYPHENATED = re.compile(r"[^\s&;]*-[^\s&;]+")
 LONGEST = 24  # characters that fit into a line on every phone
 BUTTON = '<button type="button" class="{}" title="{}" aria-label="{}"{}>{}</button>'
 # From where a cell draws to its end: it says how a figure looks, and the figure says what.
-PLOT = re.compile(r"^(?:[\w, ]+ = )?plt\.(?:figure|subplots)\(", re.M)
+PLOT = re.compile(
+    r"^(?:import matplotlib\.pyplot as plt\n+)?(?:[\w, ]+ = )?plt\.(?:figure|subplots)\(", re.M
+)
 SHOW = "展开文档字符串 | Show the docstring"
 PLOTS = "展开画图的代码 | Show the code of the plot"
+PLOTTING = "画图的代码 … | code of the plot …"
 COPY = "复制 | Copy"
 COPIED = "已复制 | Copied"
 
@@ -109,9 +113,14 @@ def typeset(tex: str, is_display: bool) -> str:
 
 
 def _sized(image: re.Match[str], folder: Path) -> str:
-    """Tell the browser how large a figure will be, so that nothing jumps when it comes."""
-    wide, high = size(Path(normpath(folder / image[1])).read_text("utf-8"))
-    return f'{image[0]}width="{wide}" height="{high}" '
+    """Say how large a figure will be, so that nothing jumps when it comes.
+
+    On a phone a figure with small letters is not narrower than they can be read, and scrolls.
+    """
+    svg = Path(normpath(folder / image[1])).read_text("utf-8")
+    wide, high = size(svg)
+    small = f'style="--least: {least(svg)}px" ' if least(svg) > PHONE else ""
+    return f'{image[0]}width="{wide}" height="{high}" {small}'
 
 
 def _together(word: re.Match[str]) -> str:
@@ -131,12 +140,14 @@ def _light(block: re.Match[str], edition: str) -> str:
         first = plot.string[: plot.start()].count("\n")
         shown, hidden = "".join(lines[:first]).rstrip("\n"), "".join(lines[first:])
         if not re.search(r"^(?:print|assert)\b", plot.string[plot.start() :], re.M):
-            text = f'{shown}\n{_fold(PLOTS, edition)}<span class="folded" hidden>\n{hidden}</span>'
+            shown += "\n" if shown else ""
+            fold = _fold(PLOTS, edition, PLOTTING)
+            text = f'{shown}{fold}<span class="folded" hidden>\n{hidden}</span>'
     label, done = pick(COPY, edition), f' data-done="{pick(COPIED, edition)}"'
     copy = "" if "no-copy" in kinds else BUTTON.format("copy", label, label, done, "")
     return before + code + text + after + copy
 
 
-def _fold(label: str, edition: str) -> str:
+def _fold(label: str, edition: str, text: str = "…") -> str:
     label = pick(label, edition)
-    return BUTTON.format("fold", label, label, ' aria-expanded="false"', "…")
+    return BUTTON.format("fold", label, label, ' aria-expanded="false"', pick(text, edition))

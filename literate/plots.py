@@ -15,6 +15,7 @@ IMAGE = re.compile(
 )
 TEXT = re.compile(r'<text style="(?![^"]*fill:)([^"]*)"([^>]*)>')
 PLACE = re.compile(r'x="([\d.-]+)" y="([\d.-]+)"|translate\(([\d.-]+) ([\d.-]+)\)')
+LEGIBLE = 9  # pixels
 INK = "#e2ded5"
 # What is dark on a light ground, and what takes its place on a dark one.
 DARK = {
@@ -79,16 +80,22 @@ def dark(svg: str) -> str:
         place = PLACE.search(text[2])
         x, y = (float(n) for n in place.groups() if n) if place else (0.0, 0.0)
         on_image = any(a <= x <= c and b <= y <= d for a, b, c, d in images)
-        fill = "#000" if on_image else INK
-        return f'<text style="fill: {fill}; {text[1]}"{text[2]}>'
+        return f'<text style="fill: #000; {text[1]}"{text[2]}>' if on_image else text[0]
 
     pixels = re.split(r'(xlink:href="data:[^"]*")', svg)  # whose letters may look like a colour
     for i in range(0, len(pixels), 2):
         pixels[i] = re.sub("#[0-9a-f]{6}", lambda hue: DARK.get(hue[0], hue[0]), pixels[i])
-    return TEXT.sub(letters, "".join(pixels))
+    light = f"text {{fill: {INK}}} *{{stroke-linejoin"  # what says nothing of its colour is black
+    return TEXT.sub(letters, "".join(pixels)).replace("*{stroke-linejoin", light, 1)
 
 
 def size(svg: str) -> tuple[int, int]:
     """How wide and high a figure is, in pixels."""
     wide, high = re.findall(r'(?:width|height)="([\d.]+)pt"', svg[:1000])[:2]
     return round(float(wide) * 4 / 3), round(float(high) * 4 / 3)
+
+
+def least(svg: str) -> int:
+    """How wide a figure must be for its smallest text to be legible, in pixels."""
+    letters = [float(points) for points in re.findall(r"(?:font-size|font): ([\d.]+)px", svg)]
+    return round(size(svg)[0] * 0.75 * LEGIBLE / min(letters)) if letters else 0

@@ -103,6 +103,12 @@ def test_a_figure_keeps_its_place_before_it_comes(tmp_path: Path) -> None:
     shown = finish(html, "zh", tmp_path)
     assert '<img width="400" height="200" alt="甲" src="a.svg" />' in shown
     assert shown.count("width=") == 1
+    (tmp_path / "a.svg").write_text(
+        '<svg width="300pt" height="150pt"><text style="font-size: 6px">'
+    )
+    assert 'height="200" style="--least: 450px" ' in finish(
+        html, "zh", tmp_path
+    )
 
 
 def test_a_hyphen_in_code_ends_no_line() -> None:

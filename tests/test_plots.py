@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from literate.plots import INK, dark, figure_svg, size
+from literate.plots import INK, LEGIBLE, dark, figure_svg, least, size
 
 
 @pytest.fixture
@@ -31,7 +31,14 @@ def fill(svg: str, text: str) -> str:
 
 def test_letters_turn_light_but_not_on_an_image(svg: str) -> None:
     shown = dark(svg)
-    assert fill(shown, "beside") == fill(shown, "free") == INK
+    assert f"text {{fill: {INK}}}" in shown
+    for text in ("beside", "free"):
+        assert (
+            "fill"
+            not in shown[
+                shown.rindex("<text", 0, shown.index(f">{text}<")) :
+            ].partition(">")[0]
+        )
     assert fill(shown, "on") == "#000"
     assert fill(shown, "white") == "#ffffff"
 
@@ -51,3 +58,10 @@ def test_a_figure_says_how_large_it_is(svg: str) -> None:
     wide, high = size(svg)
     assert 400 < wide < 600
     assert 150 < high < 350
+
+
+def test_a_figure_says_how_wide_it_must_be() -> None:
+    head = '<svg width="300pt" height="150pt">'
+    text = '<text style="font-size: {}px">a</text>'.format
+    assert least(head + text(11) + text(6)) == 300 * LEGIBLE / 6
+    assert least(head) == 0

@@ -80,7 +80,7 @@
 
   // What scrolls sideways can be reached by keyboard.
   const reachable = () => {
-    const wide = all("pre > code, div.arithmatex, .md-content table")
+    const wide = all("pre > code, div.arithmatex, .md-content table, figure")
       .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth);
     for (const element of wide) element.tabIndex = 0;
   };
