@@ -48,6 +48,7 @@ WOVEN = ROOT / ".cache/woven"
 PARTS = Path("docs/parts")  # the overview of each part
 HIDDEN = 'class="twin" data-search-exclude="true"'
 ORIGIN = "出自 | From"
+PUBLIC = "{0} 里公开的函数和类：{1}。 | The public functions and classes of {0}: {1}."
 EXERCISE = "练习 {0} | Exercise {0}"
 HOW = (
     "先在[终端](40-cli.md#check)里取一道练习，`attention-book exercise {0} > ex.py`，写好以后运行 `attention-book check ex.py`，不看答案就知道对不对。",
@@ -141,10 +142,14 @@ def owned(chapter: Chapter, chapters: list[Chapter]) -> dict[str, Chapter]:
 
 def api_page(chapter: Chapter, edition: str, chapters: list[Chapter]) -> str:
     """The page of all that is public in a chapter's module or folder, for mkdocstrings."""
-    title = title_of(chapter, edition)
-    page = [f"---\ntitle: {title!r}\n---"]
-    page.append(f"# {title}: `{dotted(chapter.module)}` {{#api-{chapter.name}}}")
+    module = dotted(chapter.module)
     files = owned(chapter, chapters)
+    listed = [
+        name for file, owner in files.items() for b in owner.modules[file] for name in public(b)
+    ]
+    about = pick(PUBLIC, edition).format(module, ", ".join(listed))
+    page = [f"---\ntitle: {module}\ndescription: {about!r}\n---"]
+    page.append(f"# `{module}` {{#api-{chapter.name}}}")
     level = 3 if len(files) > 1 else 2
     for file, owner in files.items():
         module, blocks = dotted(file), owner.modules[file]

@@ -116,6 +116,7 @@ def small_book(root: Path) -> Path:
         "pyproject.toml",
     ):
         shutil.copy(ROOT / name, root)
+    write(root / "pyproject.toml", "[project]\n")  # it has no address
     settings = (ROOT / "mkdocs.yml").read_text("utf-8")
     before, _, after = settings.partition("nav:\n")
     write(root / "mkdocs.yml", before + NAV + after[after.index("\ntheme:") :])
@@ -242,6 +243,8 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
         assert "_core" not in re.sub("(?s)<details.*?</details>", "", api)
         assert not (site / "drafts").exists()
         page = (site / "chapters/02-apple/index.html").read_text("utf-8")
+        assert "repository" not in page
+        assert "docs/chapters/02-apple.md" not in page  # no source to lead to
         assert re.search(r'<figure class="record">\s*<table>', page)
         glossary = (site / "glossary/index.html").read_text("utf-8")
         assert '<h3 class="entry" id="causal-mask">' in glossary

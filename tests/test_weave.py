@@ -159,13 +159,16 @@ def test_private_checks_are_folded() -> None:
 
 def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
     page = api_page(chapter, "en", [chapter])
-    assert page.startswith("---\ntitle: 'Apples'\n---\n")
+    about = "The public functions and classes of attention_book.apple: Core."
+    head = f"---\ntitle: attention_book.apple\ndescription: '{about}'\n---\n"
+    assert page.startswith(head)
     assert page.count(":::") == 1  # neither a constant nor what is private
     assert page.count("\n      heading_level: 2\n") == 1
     assert "\n## " not in page  # where there is one file, it has no heading
     entry = page.index("\n::: attention_book.apple.Core\n")
     assert entry < page.index("\nFrom [Apples](../chapters/02-apple.md#why-x)")
-    assert "# 苹果" in api_page(chapter, "zh", [chapter])
+    assert "# `attention_book.apple` {#api-apple}" in page
+    assert "公开的函数和类：Core。" in api_page(chapter, "zh", [chapter])
 
 
 def test_the_api_page_of_a_folder_leads_to_each_files_chapter() -> None:
