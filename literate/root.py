@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from literate import ROOT, labs, summary
 from literate.blocks import pick
 from literate.chapter import CHAPTERS, read, read_all
-from literate.weave import EDITIONS, PARTS, title_of
+from literate.explain import PARTS
+from literate.weave import EDITIONS, title_of
 
 
 LANDING = Path(__file__).parent / "theme/landing.html"

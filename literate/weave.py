@@ -1,7 +1,7 @@
 """Weave the book into two trees of plain Markdown, one for each edition.
 
 Both languages are on a page, so that a button can lay them side by side; the other
-language's half is marked `twin`, hidden by the style sheet, and left out of the search.
+language's half is marked `twin`, and hidden by the style sheet.
 A tree holds all that a site engine needs: pages, API pages, labs, notebooks, assets.
 """
 
@@ -9,12 +9,9 @@ import ast
 import json
 import re
 import shutil
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from html import escape
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +32,7 @@ from literate.chapter import (
     read_all,
 )
 from literate.drawing import draw
+from literate.explain import explain, uses
 from literate.export import export, localize
 from literate.glossary import Term, Use
 from literate.plots import dark
@@ -45,8 +43,7 @@ from literate.tangle import write
 
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 WOVEN = ROOT / ".cache/woven"
-PARTS = Path("docs/parts")  # the overview of each part
-HIDDEN = 'class="twin" data-search-exclude="true"'
+HIDDEN = 'class="twin"'
 ORIGIN = "出自 | From"
 PUBLIC = "{0} 里公开的函数和类：{1}。 | The public functions and classes of {0}: {1}."
 EXERCISE = "练习 {0} | Exercise {0}"
@@ -309,54 +306,3 @@ def _glossary(block: Block, edition: str, book: Book) -> str:
         zh, en = (replace(block, kind="paragraph", text=half) for half in halves)
         written += title, _twins(Twin(zh, en), edition)
     return "\n\n".join(written)
-
-
-class Explained(NamedTuple):
-    """The parts of a page, its terms linked; the tooltips; and the section of each first use."""
-
-    parts: list[Block | Twin]
-    tips: str = ""
-    used: Mapping[Term, str] = {}
-
-
-@lru_cache(maxsize=256)
-def explain(page: Chapter, terms: tuple[Term, ...]) -> Explained:
-    """Link the first use of each term in each section to the glossary."""
-    parts = [*page.parts]
-    if not terms or page.path.parent not in (CHAPTERS, PARTS, labs.LABS):
-        return Explained(parts)
-    section = ""
-    prose: list[tuple[str, int, Twin]] = []
-    for number, part in enumerate(parts):
-        if isinstance(part, Block) and part.text.startswith(("# ", "## ")):
-            section = heading(part)[2] if part.kind == "heading" else section
-            if section == "references":
-                break
-        if isinstance(part, Twin) and part.zh.kind in ("paragraph", "list", "blockquote"):
-            prose.append((section, number, part))
-    sections = [list(group) for _, group in groupby(prose, lambda item: item[0])]
-    place = f"../{glossary.GLOSSARY.name}"
-    texts = ([[twin[i].text for _, _, twin in group] for group in sections] for i in (0, 1))
-    (zh, in_zh), (en, in_en) = (
-        glossary.link(text, language, terms, place)
-        for text, language in zip(texts, glossary.LANGUAGES, strict=True)
-    )
-    for group, ours, theirs in zip(sections, zh, en, strict=True):
-        for (_, number, twin), one, other in zip(group, ours, theirs, strict=True):
-            parts[number] = Twin(replace(twin.zh, text=one), replace(twin.en, text=other))
-    first = {
-        term: sections[min(in_zh.get(term, len(prose)), in_en.get(term, len(prose)))][0][0]
-        for term in [*in_zh, *in_en]
-    }
-    tips = glossary.tips(in_zh, "zh") + glossary.tips(in_en, "en")
-    return Explained(parts, f"<div data-search-exclude>\n{tips}</div>" if tips else "", first)
-
-
-def uses(chapters: Sequence[Chapter], terms: tuple[Term, ...]) -> dict[Term, list[Use]]:
-    """Where each chapter first uses each term."""
-    found: defaultdict[Term, list[Use]] = defaultdict(list)
-    for chapter in chapters:
-        place = chapter.path.relative_to("docs").as_posix()
-        for term, section in explain(chapter, terms).used.items():
-            found[term].append(Use(chapter.number, f"{place}#{section}"))
-    return found

@@ -71,7 +71,9 @@ def test_a_lab_is_woven_as_a_chapter_is(small: Any, edition: str) -> None:
     assert page.count("<section lang=") == 2
     assert "```python\ndraw()\n```" in page
     assert "```` {.text .output .no-copy}\n1\n```\n````" in page
-    assert f"\n![{alt}](apple/code-0.svg)\n</figure>" in page
+    images = f"![{alt}](apple/code-0.svg){{ .light loading=lazy }}"
+    images += images.replace(".svg", ".dark.svg").replace("light", "dark")
+    assert f"\n{images}\n</figure>" in page
     drawn = labs.figures(labs.LABS / "apple.ipynb", small.cells[2])
     assert drawn == {"apple/code-0.svg": "<svg\n/>"}
 

@@ -13,10 +13,11 @@ from markdown import markdown
 
 from literate.blocks import ChapterError, heading
 from literate.chapter import Chapter, read_all
+from literate.explain import uses
 from literate.export import export, localize
 from literate.glossary import Term
 from literate.references import numbers
-from literate.weave import Book, api_page, owned, uses, weave
+from literate.weave import Book, api_page, owned, weave
 
 
 TEXT = """# 苹果 | Apples {#apple}
@@ -96,7 +97,7 @@ def test_one_language_is_shown_the_other_hidden(
 ) -> None:
     woven = weave(chapter, edition)
     other = {"zh": "en", "en": "zh"}[edition]
-    hidden = 'class="twin" data-search-exclude="true"'
+    hidden = 'class="twin"'
     assert woven.count(f'<section lang="{edition}" markdown="block">') == 4
     assert (
         woven.count(f'<section lang="{other}" markdown="block" {hidden}>') == 4
@@ -218,7 +219,7 @@ def test_a_term_is_a_link_where_a_chapter_first_uses_it(
     assert "glossary.md#apple" not in woven
     assert "glossary.md#chapter" not in woven
     assert "[chapter two](02-apple.md#apple)" in woven
-    assert woven.index("<div data-search-exclude>") > woven.index("一个苹果。")
+    assert woven.index('<p class="tip"') > woven.index("一个苹果。")
     assert weave(chapter, "zh") == weave(chapter, "zh", Book(BOOK.terms[1:3]))
 
 

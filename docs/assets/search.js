@@ -50,7 +50,7 @@ const show = (page) => {
   const sections = below.sort((one, other) => weight(other) - weight(one)).slice(0, SECTIONS);
   const item = make("li", "");
   item.append(
-    make("a", ours(page.meta.title), { href: page.url }),
+    make("a", "", { href: page.url, textContent: ours(page.meta.title) }),
     make("p", plain((sections[0] ?? page).excerpt)),
     make("ul", ""));
   for (const { title, url } of sections) {
@@ -70,14 +70,15 @@ const find = async (words) => {
   return [...found.values()];
 };
 
+const typed = () => input.value.replaceAll('"', " ").trim();
 let waiting;
 const look = () => {
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
-    const words = input.value.trim();
+    const words = typed();
     const found = words ? await find(words) : [];
     const pages = await Promise.all(found.slice(0, LOADED).map((result) => result.data()));
-    if (words !== input.value.trim()) return;  // the reader went on typing
+    if (words !== typed()) return;  // the reader went on typing
     const isApi = ({ url }) => url.includes("/api/");
     const sorted = [...pages.filter((page) => !isApi(page)), ...pages.filter(isApi)];
     list.replaceChildren(...sorted.slice(0, PAGES).map(show));
