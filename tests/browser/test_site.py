@@ -385,7 +385,7 @@ def test_keys_reach_everything_in_order(visit: Visitor) -> None:
         "twins",
         "edition",
         "shade",
-        "Home",
+        "repository",
     ]
 
 
