@@ -1,4 +1,4 @@
-# Made from docs/chapters/49-mask-predict.md (f1fdab7ec6e9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/49-mask-predict.md (cdbb2deccd4c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class MaskedTransformerConfig(TransformerConfig):
 
     Attributes:
         target_vocab_size: One more than the vocabulary has: the last id is
-            that of <mask>.
+            that of `<mask>`.
         max_target_length: The longest translation, in tokens.
 
     Raises:
@@ -64,7 +64,7 @@ class MaskedTransformer(Transformer):
     """A Transformer that fills in masked tokens of a translation.
 
     Source: Ghazvininejad et al. (2019), §2. They predict the length from a
-        token <length> in the source; here it is the sum of the fertilities
+        token `<length>` in the source; here it is the sum of the fertilities
         of the source's tokens (Brown et al., 1993), a real number each,
         where Gu et al. (2018), §3.3, predict a class.
     """
@@ -259,7 +259,7 @@ def mask_predict(
         n_lengths: How many lengths are tried, of which the best one counts.
 
     Returns:
-        The token ids of each translation, without <eos>.
+        The token ids of each translation, without `<eos>`.
 
     Raises:
         ValueError: No sentence, or a number out of range.

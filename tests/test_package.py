@@ -1,5 +1,6 @@
 """What the package promises as a package."""
 
+import ast
 import importlib
 import inspect
 import os
@@ -53,6 +54,16 @@ def test_every_public_name_of_a_module_is_there_and_documented() -> None:
             thing = getattr(module, name)
             if inspect.isfunction(thing) or inspect.isclass(thing):
                 assert inspect.getdoc(thing), f"{info.name}.{name}"
+
+
+def test_no_page_swallows_a_word_of_a_docstring() -> None:
+    """`<bos>` is a tag to HTML, unless it is marked as code."""
+    for path in (ROOT / PACKAGE).glob("**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                text = ast.get_docstring(node) or ""
+                plain = re.sub("`[^`]*`", "", text)
+                assert not re.search("<[a-z]+>", plain), (path, node.name)
 
 
 def test_the_version_stands_in_one_place() -> None:

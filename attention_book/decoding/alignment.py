@@ -1,4 +1,4 @@
-# Made from docs/chapters/48-batch-decoding.md (20cc912e7bba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (d8a1755fe17a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +20,7 @@ def cross_weights(
 ) -> Float[Tensor, "layers heads target source"]:
     """Return the cross-attention weights of each layer for each target token.
 
-    target begins without <bos>: row j holds the weights by which target[j]
+    target begins without `<bos>`: row j holds the weights by which target[j]
     was generated. An empty target has the row of what would come first.
     """
     if not source:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/54-confidence.md (acf52b935ad3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/54-confidence.md (f98d50355d03). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -92,7 +92,7 @@ def sequence_log_probs(
     Args:
         model: In eval mode.
         sources: Token ids.
-        targets: Token ids without <bos>, usually with <eos>.
+        targets: Token ids without `<bos>`, usually with `<eos>`.
     """
     device = model.target_embedding.tokens.weight.device
     source, source_lengths = pad(sources)

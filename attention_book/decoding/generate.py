@@ -1,4 +1,4 @@
-# Made from docs/chapters/48-batch-decoding.md (50c8245a9e43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/48-batch-decoding.md (fff80c3a696e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -22,7 +22,7 @@ def generate(
     max_length: int,
     next_token: NextToken = greedy,
 ) -> list[list[int]]:
-    """Generate a translation of each source, up to <eos> or max_length.
+    """Generate a translation of each source, up to `<eos>` or max_length.
 
     The model, in eval mode, lies on the device of source and lengths.
     """

@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (d8df2935a2a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (1303c4e1853f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -122,7 +122,7 @@ def _best_candidates(
 ) -> list[list[tuple[float, int, int]]]:
     """Return each beam's best next tokens: log-probability, row, token.
 
-    Twice the beam size of them: as many may be <eos>, one from each row.
+    Twice the beam size of them: as many may be `<eos>`, one from each row.
     """
     beam_size = beams[0].beam_size
     vocab_size = log_probs.shape[-1]

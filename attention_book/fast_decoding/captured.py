@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (c7fb5944c1e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (a89295c252fa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -168,7 +168,7 @@ class GraphPool:
 
 
 def truncate_at_eos(token_ids: list[int]) -> list[int]:
-    """Return the tokens up to the first <eos>."""
+    """Return the tokens up to the first `<eos>`."""
     return (
         token_ids[: token_ids.index(EOS) + 1]
         if EOS in token_ids
@@ -263,7 +263,7 @@ class StaticDecoder:
         *,
         max_length: int,
     ) -> list[list[int]]:
-        """Generate a translation of each source, up to <eos> or max_length."""
+        """Generate a translation of each source, to `<eos>` or max_length."""
         check_size("max_length", max_length)
         check_source(source, lengths, self.model.config.source_vocab_size)
         rows, source_length = source.shape

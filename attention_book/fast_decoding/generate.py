@@ -1,4 +1,4 @@
-# Made from docs/chapters/36-fast-decoding.md (28d184639f31). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/36-fast-decoding.md (5805faa78179). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import TypeVar
 
 import torch
@@ -41,7 +41,7 @@ def fast_generate(
     max_length: int,
     next_token: NextToken = greedy,
 ) -> list[list[int]]:
-    """Generate a translation of each source, up to <eos> or max_length."""
+    """Generate a translation of each source, up to `<eos>` or max_length."""
     device = decoder.output.weight.device
     state = decoder.prefill(source, lengths, max_length)
     owner = list(range(len(source)))
