@@ -1,11 +1,12 @@
-# Made from docs/chapters/46-layers.md (07f0bbb375f0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from collections.abc import Callable, Iterable
+# Made from docs/chapters/46-layers.md (f4f5aaa87dee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attention_book.caches import KeyValueCache
 from attention_book.checks import (
     check_layer_input,
     check_positive,
@@ -165,11 +166,21 @@ class EncoderLayer(nn.Module):
         self.residuals = nn.ModuleList(residuals)
 
     def forward(
-        self, x: Float[Tensor, "*batch length d_model"], mask: Mask = None
+        self,
+        x: Float[Tensor, "*batch length d_model"],
+        mask: Mask = None,
+        cache: KeyValueCache | None = None,
+        *,
+        is_causal: bool = False,
     ) -> Float[Tensor, "*batch length d_model"]:
-        """Return the tokens in their context; mask as attention takes it."""
+        """Return the tokens in their context; all else as attention takes."""
         attention_residual, feed_forward_residual = self.residuals
-        x = attention_residual(x, lambda y: self.self_attention(y, mask=mask))
+        x = attention_residual(
+            x,
+            lambda y: self.self_attention(
+                y, mask=mask, is_causal=is_causal, cache=cache
+            ),
+        )
         return feed_forward_residual(x, self.feed_forward)
 
 
@@ -192,9 +203,24 @@ class Encoder(nn.Module):
         self.norm = norm or nn.Identity()
 
     def forward(
-        self, x: Float[Tensor, "*batch length d_model"], mask: Mask = None
+        self,
+        x: Float[Tensor, "*batch length d_model"],
+        mask: Mask = None,
+        caches: Sequence[KeyValueCache | None] | None = None,
+        *,
+        is_causal: bool = False,
     ) -> Float[Tensor, "*batch length d_model"]:
-        """Return the tokens in their context; mask as attention takes it."""
-        for layer in self.layers:
-            x = layer(x, mask)
+        """Return the tokens in their context; mask as attention takes it.
+
+        Raises:
+            ValueError: Not one cache for each layer.
+        """
+        n = len(self.layers)
+        caches = [None] * n if caches is None else caches
+        if len(caches) != n:
+            raise ValueError(
+                f"caches must be one for each of {n} layers, got {len(caches)}"
+            )
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x = layer(x, mask, cache, is_causal=is_causal)
         return self.norm(x)
