@@ -11,6 +11,7 @@ import torch
 from attention_book.corpus import BOS, EOS, pad
 from attention_book.decoding import generate
 from attention_book.runtime import get_compute_config
+from attention_book.tasks import TextConfig
 from attention_book.training import (
     BatchLoader,
     Example,
@@ -55,6 +56,20 @@ def make_config(**changes: Any) -> TransformerConfig:
         "dropout": 0.0,
     }
     return TransformerConfig(**sizes | changes)
+
+
+def make_text_config(**changes: Any) -> TextConfig:
+    """Return a small configuration; no two of its sizes are equal."""
+    sizes: dict[str, Any] = {
+        "vocab_size": 13,
+        "max_length": 11,
+        "d_model": 24,
+        "n_heads": 3,
+        "d_ff": 10,
+        "n_layers": 2,
+        "dropout": 0.0,
+    }
+    return TextConfig(**sizes | changes)
 
 
 def make_transformer(seed: int = 0, **changes: Any) -> Transformer:

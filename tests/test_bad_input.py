@@ -28,6 +28,10 @@ from attention_book.fast_decoding import (
     fast_beam_search,
     fast_generate,
 )
+from attention_book.language_models import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+)
 from attention_book.losses import chunked_cross_entropy
 from attention_book.multi_head import (
     MultiHeadAttention,
@@ -64,6 +68,12 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
+from attention_book.tasks import (
+    SequenceClassifier,
+    TextConfig,
+    TextEncoder,
+    TokenClassifier,
+)
 from attention_book.texts import BPETokenizer
 from attention_book.training import TrainingConfig
 from attention_book.training.losses import cross_entropy
@@ -72,7 +82,12 @@ from attention_book.vit.attention_maps import attention_maps, rollout
 from attention_book.vit.config import ViTConfig
 from attention_book.vit.patches import patchify
 from attention_book.vit.training import random_affine
-from tests.factories import make_config, make_transformer, make_vit
+from tests.factories import (
+    make_config,
+    make_text_config,
+    make_transformer,
+    make_vit,
+)
 
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -134,6 +149,13 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
     memory, see = model.encode(source, lengths)
     memory = memory.detach()
     layout = PaddingLayout(lengths, 5)
+    text_config = make_text_config(n_segments=2)
+    segment_ids = torch.tensor([[0, 0, 1, 1, 1]] * 2)
+    texts = {
+        "token_ids": source,
+        "lengths": lengths,
+        "segment_ids": segment_ids,
+    }
     vit = make_vit()
     images = {"images": floats(2, 3, 15, 15)}
     limit = {"max_length": 3}
@@ -279,6 +301,35 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             ViTConfig,
             {"patch_size": 16, "n_heads": 6, "dropout": 0.1, "epsilon": 1e-6},
         ),
+        "TextConfig": (
+            TextConfig,
+            {
+                "vocab_size": 11,
+                "max_length": 9,
+                "n_segments": 2,
+                "d_model": 24,
+                "n_heads": 6,
+                "norm": "post",
+                "activation": "gelu",
+                "epsilon": 1e-5,
+            },
+        ),
+        "TextEncoder": (TextEncoder(text_config), texts),
+        "TokenClassifier": (
+            lambda n_labels: TokenClassifier(text_config, n_labels),
+            {"n_labels": 7},
+        ),
+        "tagger": (TokenClassifier(text_config, 7), texts),
+        "SequenceClassifier": (
+            lambda n_labels: SequenceClassifier(text_config, n_labels),
+            {"n_labels": 7},
+        ),
+        "classifier": (SequenceClassifier(text_config, 7), texts),
+        "causal language model": (
+            CausalLanguageModel(text_config),
+            {"token_ids": target},
+        ),
+        "masked language model": (MaskedLanguageModel(text_config), texts),
         "vit": (vit, images),
         "patchify": (patchify, images | {"size": 5}),
         "attention_maps": (lambda images: attention_maps(vit, images), images),

@@ -1,4 +1,4 @@
-# Made from docs/chapters/56-text-models.md (b1a48b98f000). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/56-text-models.md (9f0a280df468). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -100,6 +100,12 @@ class TextEncoder(nn.Module):
                 segment_ids = torch.zeros_like(token_ids)
             n_segments = self.config.n_segments
             check_token_ids("segment_ids", segment_ids, n_segments)
+            if segment_ids.shape != token_ids.shape:
+                raise ValueError(
+                    "segment_ids must be of the shape of token_ids, "
+                    f"{tuple(token_ids.shape)}, "
+                    f"got {tuple(segment_ids.shape)}"
+                )
             x = x + self.segments(segment_ids)
         return self.dropout(self.embedding_norm(x))
 
@@ -132,10 +138,10 @@ class TextEncoder(nn.Module):
                 f"is_causal={is_causal} and "
                 f"{'no ' if lengths is None else ''}lengths"
             )
-        x = self.embed(token_ids, segment_ids, caches)
         mask = None
         if lengths is not None:
             check_source(token_ids, lengths, self.config.vocab_size)
             if not is_causal:  # else padding is in the future
                 mask = padding_mask(lengths, token_ids.shape[1])
+        x = self.embed(token_ids, segment_ids, caches)
         return self.encoder(x, mask, caches, is_causal=is_causal)

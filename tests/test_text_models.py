@@ -1,0 +1,216 @@
+"""The trunk that tasks and language models share, against PyTorch and itself."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attention_book.caches import KeyValueCache
+from attention_book.tasks import TextConfig, TextEncoder
+from tests.factories import make_text_config
+from tests.torch_state import randomise, stack_state
+
+
+VOCAB, LONGEST, WIDTH, HEADS, MIDDLE, LAYERS = (
+    13,
+    11,
+    24,
+    3,
+    10,
+    2,
+)  # of make_text_config
+LENGTHS = torch.tensor([7, 2, 5])
+TOKENS = torch.randint(
+    VOCAB, (3, 7), generator=torch.Generator().manual_seed(0)
+)
+
+
+def make_trunk(**changes: Any) -> TextEncoder:
+    """Return a trunk none of whose parameters is zero or one."""
+    trunk = TextEncoder(make_text_config(**changes)).eval()
+    randomise(trunk)
+    return trunk
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_it_equals_pytorchs_encoder(
+    norm: str, activation: str, is_causal: bool
+) -> None:
+    trunk = make_trunk(
+        norm=norm, activation=activation, epsilon=1e-3, n_segments=2
+    )
+    layer = torch.nn.TransformerEncoderLayer(
+        WIDTH,
+        HEADS,
+        MIDDLE,
+        dropout=0.0,
+        activation=activation,
+        layer_norm_eps=1e-3,
+        batch_first=True,
+        norm_first=norm == "pre",
+    )
+    final = None
+    if norm == "pre":
+        final = torch.nn.LayerNorm(WIDTH, eps=1e-3)
+    theirs = torch.nn.TransformerEncoder(
+        layer, LAYERS, final, enable_nested_tensor=False
+    ).eval()
+    theirs.load_state_dict(stack_state(trunk.encoder))
+    segment_ids = TOKENS % 2
+    assert trunk.segments is not None
+    x = trunk.tokens(TOKENS) + trunk.positions.table[:7]
+    x = x + trunk.segments(segment_ids)
+    hidden = torch.arange(7) >= LENGTHS[:, None]
+    future = torch.ones(7, 7).triu(1).bool()
+    x = trunk.embedding_norm(x)  # with post-norm only
+    assert isinstance(trunk.embedding_norm, torch.nn.LayerNorm) == (
+        norm == "post"
+    )
+    x = theirs(
+        x,
+        mask=future if is_causal else None,
+        src_key_padding_mask=hidden,
+    )
+    found = trunk(
+        TOKENS, LENGTHS, segment_ids=segment_ids, is_causal=is_causal
+    )
+    assert torch.allclose(found[~hidden], x[~hidden], atol=1e-5)
+
+
+@torch.no_grad()
+def test_the_gelus_differ_as_theirs_do() -> None:
+    exact, tanh = (make_trunk(activation=a) for a in ("gelu", "gelu_tanh"))
+    x = torch.linspace(-4, 4, 99)
+    for trunk, approximate in (exact, "none"), (tanh, "tanh"):
+        for layer in trunk.encoder.layers:
+            wanted = F.gelu(x, approximate=approximate)
+            assert torch.equal(layer.feed_forward.activation(x), wanted)
+
+
+@torch.no_grad()
+def test_what_comes_after_is_not_seen() -> None:
+    trunk = make_trunk()
+    other = TOKENS.clone()
+    other[:, 4:] = (other[:, 4:] + 1) % VOCAB
+    causal = [trunk(x, is_causal=True)[:, :4] for x in (TOKENS, other)]
+    assert torch.equal(*causal)
+    both_ways = [trunk(x)[:, :4] for x in (TOKENS, other)]
+    assert (both_ways[0] - both_ways[1]).norm(dim=-1).min() > 1e-3
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_padding_changes_nothing(is_causal: bool) -> None:
+    trunk = make_trunk()
+    padded = trunk(TOKENS, LENGTHS, is_causal=is_causal)
+    for row, n in enumerate(LENGTHS.tolist()):
+        alone = trunk(TOKENS[row : row + 1, :n], is_causal=is_causal)
+        assert torch.allclose(padded[row, :n], alone[0], atol=1e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("sizes", [[1] * 7, [3, 1, 3], [7]])
+def test_caches_stand_for_the_tokens_before(sizes: list[int]) -> None:
+    trunk = make_trunk()
+    caches = [KeyValueCache(LONGEST) for _ in range(LAYERS)]
+    steps = [
+        trunk(part, is_causal=True, caches=caches)
+        for part in TOKENS.split(sizes, dim=1)
+    ]
+    whole = trunk(TOKENS, is_causal=True)
+    assert torch.allclose(torch.cat(steps, dim=1), whole, atol=1e-5)
+
+
+@torch.no_grad()
+def test_the_first_segment_is_the_default() -> None:
+    trunk = make_trunk(n_segments=2)
+    zeros = torch.zeros_like(TOKENS)
+    assert torch.equal(trunk(TOKENS), trunk(TOKENS, segment_ids=zeros))
+    assert not torch.equal(trunk(TOKENS), trunk(TOKENS, segment_ids=zeros + 1))
+
+
+def test_every_parameter_learns() -> None:
+    for norm in "pre", "post":
+        trunk = make_trunk(norm=norm, n_segments=2)
+        weights = torch.randn(3, 7, WIDTH)  # the sum of a LayerNorm is fixed
+        (trunk(TOKENS) * weights).sum().backward()
+        for name, parameter in trunk.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.abs().max() > 0, name
+
+
+def test_by_default_it_is_as_large_as_bert() -> None:
+    config = TextConfig(
+        vocab_size=30522, n_segments=2, norm="post", epsilon=1e-12
+    )
+    with torch.device("meta"):
+        trunk = TextEncoder(config)
+    # Devlin et al. (2019), §3: 110M, with the pooler of 590,592
+    assert sum(p.numel() for p in trunk.parameters()) == 108_891_648
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocab_size": 0}, "vocab_size must be a whole number >= 1, got 0"),
+        ({"n_segments": -1}, "n_segments must be a whole number >= 0, got -1"),
+        ({"n_layers": True}, "n_layers must be a whole number >= 1, got True"),
+        ({"n_heads": 5}, "n_heads must divide d_model = 24, got 5"),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
+        ({"epsilon": 0}, "epsilon must be positive, got 0"),
+        ({"norm": "both"}, "norm must be one of .*, got 'both'"),
+        ({"activation": "swish"}, "activation must be one of .*, got 'swish'"),
+    ],
+)
+def test_a_wrong_configuration_is_named(
+    changes: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        make_text_config(**changes)
+
+
+def test_a_configuration_never_changes() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make_text_config().d_model = 8  # type: ignore[misc]
+
+
+def a_cache() -> list[KeyValueCache]:
+    return [KeyValueCache(LONGEST) for _ in range(LAYERS)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"token_ids": TOKENS + VOCAB}, "token_ids must be from 0 to 12, got"),
+        ({"token_ids": TOKENS.repeat(1, 2)}, "positions must be from 0 to 10"),
+        ({"lengths": LENGTHS + 1}, "lengths must be from 1 to 7, got"),
+        ({"lengths": LENGTHS[:2]}, "lengths must be one for each of 3"),
+        ({"segment_ids": TOKENS}, "segment_ids must be None: n_segments is 0"),
+        ({"caches": a_cache()}, "caches want is_causal and rows without"),
+        (
+            {"caches": a_cache(), "is_causal": True, "lengths": LENGTHS},
+            "caches want is_causal and rows without padding, got is_causal="
+            "True and lengths",
+        ),
+        (
+            {"caches": a_cache()[1:], "is_causal": True},
+            "caches must be one for each of 2 layers, got 1",
+        ),
+    ],
+)
+def test_a_wrong_input_is_named(
+    arguments: dict[str, Any], message: str, unchecked: None
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        make_trunk()(**{"token_ids": TOKENS} | arguments)
+
+
+def test_a_segment_out_of_range_is_named() -> None:
+    trunk = make_trunk(n_segments=2)
+    with pytest.raises(ValueError, match=r"^segment_ids must be from 0 to 1,"):
+        trunk(TOKENS, segment_ids=TOKENS)
