@@ -198,6 +198,10 @@ def a_cache() -> list[KeyValueCache]:
             "True and lengths",
         ),
         (
+            {"caches": LENGTHS, "is_causal": True},
+            "caches must be one KeyValueCache for each layer, got a Tensor",
+        ),
+        (
             {"caches": a_cache()[1:], "is_causal": True},
             "caches must be one for each of 2 layers, got 1",
         ),

@@ -1,4 +1,4 @@
-# Made from docs/chapters/56-text-models.md (9f0a280df468). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/56-text-models.md (6988096a9fd5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -132,6 +132,11 @@ class TextEncoder(nn.Module):
             ValueError: Ids or lengths are out of range, or arguments do not
                 go together.
         """
+        if not isinstance(caches, Sequence | None):
+            raise ValueError(
+                "caches must be one KeyValueCache for each layer, "
+                f"got a {type(caches).__name__}"
+            )
         if caches is not None and (not is_causal or lengths is not None):
             raise ValueError(
                 "caches want is_causal and rows without padding, got "
