@@ -46,8 +46,8 @@ vision = part(
     8,
     156,
     "第三部 不止翻译 | III. Beyond translation",
-    "用同样的层认图像 | the same layers see images",
-    "第 15 章 | chapter 15",
+    "图像、语言模型、语音、图 | images, text, speech, graphs",
+    "第 15 至 19 章 | chapters 15 to 19",
 )
 x, y = vision.x + 24, vision.y + 30
 image = drawing.cells(x, y + 7, 2, 3, "x")
