@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attention_book.corpus import WordTokenizer
+from attention_book.corpus import BOS, WordTokenizer
 from attention_book.corpus.wide_grammar import CONSTRUCTIONS
 from attention_book.tasks import (
     SequenceClassifier,
@@ -16,26 +16,22 @@ from attention_book.tasks import (
 from attention_book.tasks.reviews import make_reviews
 from attention_book.tasks.sentences import LabelledSentence, draw_sentences
 from attention_book.tasks.tags import UPOS
+from attention_book.tasks.training import (
+    IGNORED,
+    Example,
+    predict,
+    train_classifier,
+)
 from experiments.record import percent
 from literate.chapter import defined_in
 
 
 SEEDS = range(3)
 CHAPTER = "docs/chapters/16-tasks.md"
-PARTS = (
-    "collate",
-    "train",
-    "predict",
-    "Alone",
-    "without_positions",
-    "tag_examples",
-    "construction_examples",
-    "review_examples",
-    "macro_f1",
-)
+PARTS = ("Alone", "without_positions", "macro_f1")
 N_TRAIN = 8_000
 N_TEST = 1_000
-EPOCHS = {"tags": 3, "constructions": 8, "reviews": 30}
+EPOCHS = {"tags": 5, "constructions": 8, "reviews": 30}
 RATES = {"tags": 3e-3, "constructions": 2e-3, "reviews": 1e-3}
 RATE_OF_BAGS = 1e-2
 FORMS = {
@@ -68,7 +64,7 @@ def accuracy(found: Tensor, right: Tensor) -> float:
 
 def run(seed: int) -> dict[str, float]:
     page = defined_in(CHAPTER, *PARTS)
-    predict, macro_f1 = page["predict"], page["macro_f1"]
+    macro_f1 = page["macro_f1"]
     results: dict[str, float] = {}
 
     def make(name: str, task: str, vocab_size: int, n: int) -> nn.Module:
@@ -94,7 +90,7 @@ def run(seed: int) -> dict[str, float]:
 
     def compare(
         task: str,
-        examples: list[tuple[list[int], list[int]]],
+        examples: list[Example],
         n_test: int,
         vocab_size: int,
         n_labels: int,
@@ -103,7 +99,13 @@ def run(seed: int) -> dict[str, float]:
         for name in NAMES:
             model = make(name, task, vocab_size, n_labels)
             rate = RATE_OF_BAGS if name == "bag" else RATES[task]
-            page["train"](model, examples[n_test:], EPOCHS[task], rate, seed)
+            train_classifier(
+                model,
+                examples[n_test:],
+                n_epochs=EPOCHS[task],
+                learning_rate=rate,
+                seed=seed,
+            )
             measure(name, *predict(model, examples[:n_test]))
 
     sentences = draw_sentences(N_TEST + N_TRAIN, seed)
@@ -124,9 +126,12 @@ def run(seed: int) -> dict[str, float]:
         results[f"constructions, {name}, F1"] = macro_f1(found, right)
 
     size = len(tokenizer)
-    examples = page["tag_examples"](sentences, tokenizer)
+    encoded = [[BOS, *tokenizer.encode(s.english)] for s in sentences]
+    tags = [[UPOS.index(name) for name in s.tags] for s in sentences]
+    examples = [(x, [IGNORED, *y]) for x, y in zip(encoded, tags, strict=True)]
     compare("tags", examples, N_TEST, size, len(UPOS), measure_tags)
-    examples = page["construction_examples"](sentences, tokenizer)
+    kinds = [[CONSTRUCTIONS.index(s.construction)] for s in sentences]
+    examples = list(zip(encoded, kinds, strict=True))
     n_labels = len(CONSTRUCTIONS)
     compare("constructions", examples, N_TEST, size, n_labels, measure_kinds)
 
@@ -141,7 +146,10 @@ def run(seed: int) -> dict[str, float]:
                 found[rows], right[rows]
             )
 
-    examples = page["review_examples"](reviews, tokenizer)
+    examples = [
+        ([BOS, *tokenizer.encode(r.text)], [int(r.is_positive)])
+        for r in reviews
+    ]
     size = len(tokenizer)
     compare("reviews", examples, len(test), size, 2, measure_reviews)
     return results

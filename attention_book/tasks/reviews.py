@@ -1,4 +1,4 @@
-# Made from docs/chapters/16-tasks.md (f78579e3e55b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (f78579e3e55b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 import random
 from typing import NamedTuple

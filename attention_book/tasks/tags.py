@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (50ea75e153e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (be74b7b10744). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 
 from attention_book.corpus.lexicon import (
@@ -59,17 +59,17 @@ _WHO = rf"(?:{_NAME}|I|you|he|she|it|we|they) (?!'s)"
 _OWNER = rf"(?:my|your|his|her|its|our|their|{_NAME} 's)"
 _ARTICLE = rf"(?:a|an|one|the|this|that|{_OWNER})"
 _PLACE = rf"(?:there|at school|(?:in|at) {_ARTICLE} (?:\w+ 's )?{_NOUN})"
-_START = rf"^(?:{_NAME} , )?"
+_OPENING = rf"^(?:{_NAME} , )?"
 _RULES = [  # a context, and the tag of each of its groups
     (rf"\b(one) {_NOUN}", ["NUM"]),
     (rf"\b{_THIS} (?:{_NUMBER} )?{_NOUN}", ["DET"]),
     (rf"\b{_THIS} one\b(?! {_NOUN})", ["DET"]),
     (r"\b(this) (?:morning|moment)\b", ["DET"]),
-    (rf"{_START}{_BE} {_THIS} (?:{_NUMBER} )?{_NOUN}(?: \?| , {_NAME} \?|$)",
+    (rf"{_OPENING}{_BE} {_THIS} (?:{_NUMBER} )?{_NOUN}(?: \?| , {_NAME} \?|$)",
      ["PRON"]),
-    (rf"{_START}{_BE} {_THIS} {_NUMBER} {_NOUN} (?:that |{_WHO})", ["PRON"]),
-    (rf"{_START}(?:{_PLACE} (?:, )?)?(there) ({_BE})\b", ["PRON", "VERB"]),
-    (rf"{_START}({_BE}) (there)\b", ["VERB", "PRON"]),
+    (rf"{_OPENING}{_BE} {_THIS} {_NUMBER} {_NOUN} (?:that |{_WHO})", ["PRON"]),
+    (rf"{_OPENING}(?:{_PLACE} (?:, )?)?(there) ({_BE})\b", ["PRON", "VERB"]),
+    (rf"{_OPENING}({_BE}) (there)\b", ["VERB", "PRON"]),
     (r"\b(no)(?: ,| [.!]|$)", ["INTJ"]),
     (r"\b(when) (?:did|do|does|will)\b", ["ADV"]),
 ]  # fmt: skip
