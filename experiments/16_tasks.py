@@ -156,13 +156,17 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    def cell(values: list[float]) -> str:
+        same = len(set(values)) == 1
+        return f"{100 * values[0]:.1f}%" if same else percent(values)
+
     def table(
         task: str, columns: dict[str, str], names: dict[str, str]
     ) -> list[list[str]]:
         return [["模型 | model", *columns.values()]] + [
             [
                 title,
-                *(percent(results[f"{task}, {name}, {c}"]) for c in columns),
+                *(cell(results[f"{task}, {name}, {c}"]) for c in columns),
             ]
             for name, title in names.items()
         ]
