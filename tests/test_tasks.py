@@ -236,6 +236,31 @@ def test_a_trained_classifier_knows_its_examples(n_labels_each: str) -> None:
     assert not torch.equal(model.head.weight, other.head.weight)
 
 
+def test_the_learning_rate_rises_and_falls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates: list[float] = []
+    step = torch.optim.AdamW.step
+
+    def recorded(self: torch.optim.AdamW) -> None:
+        rates.append(self.param_groups[0]["lr"])
+        step(self)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
+    train_classifier(
+        make(SequenceClassifier),
+        [(row, [3]) for row in ROWS * 2],
+        n_epochs=5,
+        learning_rate=0.01,
+        batch_tokens=7,
+    )
+    assert len(rates) == 5 * 3  # two rows of three tokens fit together
+    top = rates.index(max(rates))
+    assert rates[top] == pytest.approx(0.01, rel=0.05)
+    assert 2 <= top <= 5
+    assert rates == [*sorted(rates[:top]), *sorted(rates[top:], reverse=True)]
+
+
 def test_what_can_not_be_trained_is_named(unchecked: None) -> None:
     model = make(SequenceClassifier)
     examples = [([BOS, 5, 4], [3])]
