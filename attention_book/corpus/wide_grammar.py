@@ -1,4 +1,4 @@
-# Made from docs/chapters/53-wide-grammar.md (8f8f2bd32b28). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/53-wide-grammar.md (5fe5bed10015). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.corpus.compounds import draw_clause, draw_compound
@@ -24,7 +24,12 @@ from attention_book.corpus.statements import (
 )
 
 
-__all__ = ["make_wide_split", "wide_sentence"]
+__all__ = [
+    "CONSTRUCTIONS",
+    "draw_construction",
+    "make_wide_split",
+    "wide_sentence",
+]
 
 
 def _fragment(rng: random.Random) -> Phrase:
@@ -79,14 +84,38 @@ def _address(rng: random.Random, phrase: Phrase) -> Phrase:
     )
 
 
-_KINDS: list[tuple[float, Grammar]] = [
-    (0.27, draw_statement), (0.12, draw_predicate), (0.03, draw_location),
-    (0.05, draw_identity), (0.05, draw_existence), (0.06, draw_comparison),
-    (0.07, draw_command),
-    (0.13, draw_question), (0.04, draw_short_question), (0.03, _fragment),
-    (0.14, draw_compound), (0.01, _answer), (0.05, draw_gift),
-    (0.035, draw_hiding),
-]  # fmt: skip
+_KINDS: dict[str, tuple[float, Grammar]] = {
+    "statement": (0.27, draw_statement),
+    "predicate": (0.12, draw_predicate),
+    "location": (0.03, draw_location),
+    "identity": (0.05, draw_identity),
+    "existence": (0.05, draw_existence),
+    "comparison": (0.06, draw_comparison),
+    "command": (0.07, draw_command),
+    "question": (0.13, draw_question),
+    "short question": (0.04, draw_short_question),
+    "fragment": (0.03, _fragment),
+    "compound": (0.14, draw_compound),
+    "answer": (0.01, _answer),
+    "gift": (0.05, draw_gift),
+    "hiding": (0.035, draw_hiding),
+}
+CONSTRUCTIONS = tuple(_KINDS)
+
+
+def draw_construction(rng: random.Random) -> tuple[str, Phrase]:
+    """Draw one of the fourteen constructions, and a sentence of it."""
+    weights = [weight for weight, _ in _KINDS.values()]
+    kind = rng.choices(CONSTRUCTIONS, weights)[0]
+    phrase = _address(rng, _KINDS[kind][1](rng))
+    if not phrase.english.endswith("?"):
+        loud = rng.random() < (0.3 if kind == "command" else 0.04)
+        end, zh_end = ("!", "！") if loud else (".", "。")
+        phrase = phrase._replace(
+            english=f"{phrase.english} {end}",
+            chinese=f"{phrase.chinese} {zh_end}",
+        )
+    return kind, phrase
 
 
 def wide_sentence(rng: random.Random) -> Phrase:
@@ -94,16 +123,7 @@ def wide_sentence(rng: random.Random) -> Phrase:
     if rng.random() < 0.2:
         phrase = sentence(rng)
     else:
-        weights, kinds = zip(*_KINDS, strict=True)
-        kind = rng.choices(kinds, weights)[0]
-        phrase = _address(rng, kind(rng))
-        if not phrase.english.endswith("?"):
-            loud = rng.random() < (0.3 if kind is draw_command else 0.04)
-            end, zh_end = ("!", "！") if loud else (".", "。")
-            phrase = phrase._replace(
-                english=f"{phrase.english} {end}",
-                chinese=f"{phrase.chinese} {zh_end}",
-            )
+        _, phrase = draw_construction(rng)
     if rng.random() < 0.08 and phrase.english[-1] != "!":
         phrase = phrase._replace(english=phrase.english[:-2])
     return phrase

@@ -1,0 +1,497 @@
+"""The heads of chapter 16, their training, and the sentences they learn from."""
+
+import itertools
+import random
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from sklearn.metrics import f1_score
+from torch import Tensor, nn
+
+from attention_book.corpus import BOS, pad
+from attention_book.corpus.lexicon import (
+    _COLOURS,
+    _NOUNS,
+    _NUMBERS,
+    _QUALITIES,
+)
+from attention_book.corpus.wide_grammar import (
+    CONSTRUCTIONS,
+    draw_construction,
+    wide_sentence,
+)
+from attention_book.tasks import (
+    SequenceClassifier,
+    TextConfig,
+    TokenClassifier,
+)
+from attention_book.tasks.reviews import Review, make_reviews
+from attention_book.tasks.sentences import LabelledSentence, draw_sentences
+from attention_book.tasks.tags import UPOS, tag_words
+from attention_book.tasks.training import (
+    IGNORED,
+    collate,
+    predict,
+    train_classifier,
+)
+from literate.chapter import defined_in
+from tests.torch_state import randomise
+
+
+CHAPTER = "docs/chapters/16-tasks.md"
+N_LABELS = 5
+ROWS = [[BOS, 3, 7, 3, 9, 10, 2], [BOS, 8, 4]]
+
+
+def make_config(**changes: Any) -> TextConfig:
+    sizes = {"d_model": 6, "n_heads": 2, "d_ff": 11, "n_layers": 2}
+    sizes |= {"vocab_size": 13, "max_length": 8}
+    return TextConfig(**{**sizes, "dropout": 0.0, **changes})
+
+
+def make(
+    kind: type[TokenClassifier] | type[SequenceClassifier],
+    **changes: Any,
+) -> nn.Module:
+    torch.manual_seed(0)
+    model = kind(make_config(**changes), N_LABELS)
+    randomise(model)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def page() -> dict[str, Any]:
+    return defined_in(CHAPTER, "Alone", "macro_f1")
+
+
+# heads
+
+
+def test_each_token_is_labelled_by_the_same_layer() -> None:
+    model = make(TokenClassifier)
+    token_ids, lengths = pad(ROWS)
+    states = model.encoder(token_ids, lengths)
+    found = model(token_ids, lengths)
+    assert found.shape == (2, 7, N_LABELS)
+    for row in range(2):
+        for i in range(7):
+            expected = model.head.weight @ states[row, i] + model.head.bias
+            assert torch.allclose(found[row, i], expected, atol=1e-5)
+
+
+def test_a_sequence_is_labelled_by_its_first_token() -> None:
+    model = make(SequenceClassifier)
+    token_ids, lengths = pad(ROWS)
+    first = model.encoder(token_ids, lengths)[:, 0]
+    found = model(token_ids, lengths)
+    assert found.shape == (2, N_LABELS)
+    for row in range(2):
+        hidden = model.pooler.weight @ first[row] + model.pooler.bias
+        expected = model.head.weight @ hidden.tanh() + model.head.bias
+        assert torch.allclose(found[row], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [TokenClassifier, SequenceClassifier])
+def test_padding_changes_nothing(
+    kind: type[TokenClassifier] | type[SequenceClassifier],
+) -> None:
+    model = make(kind)
+    together = model(*pad(ROWS))[1]
+    alone = model(torch.tensor([ROWS[1]]))[0]
+    if kind is TokenClassifier:
+        together = together[:3]
+    assert torch.allclose(together, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [TokenClassifier, SequenceClassifier])
+def test_segments_reach_the_trunk(
+    kind: type[TokenClassifier] | type[SequenceClassifier],
+) -> None:
+    model = make(kind, n_segments=2)
+    token_ids, lengths = pad(ROWS)
+    segments = torch.ones_like(token_ids)
+    with_segments = model(token_ids, lengths, segments)
+    assert not torch.allclose(with_segments, model(token_ids, lengths))
+
+
+@pytest.mark.parametrize("kind", [TokenClassifier, SequenceClassifier])
+@pytest.mark.parametrize("n_labels", [0, -1, 2.0, True])
+def test_the_number_of_labels_is_checked(
+    kind: type[TokenClassifier] | type[SequenceClassifier],
+    n_labels: Any,
+    unchecked: None,
+) -> None:
+    with pytest.raises(ValueError, match="n_labels must be"):
+        kind(make_config(), n_labels)
+
+
+def shuffled() -> tuple[Tensor, list[int]]:
+    """Row 0 with the tokens after <bos> in another order."""
+    order = [0, 4, 1, 6, 3, 2, 5]
+    return torch.tensor([[ROWS[0][i] for i in order]]), order
+
+
+def test_without_positions_order_is_lost(page: dict[str, Any]) -> None:
+    """Of tokens the labels move along, of sequences they stay."""
+    moved, order = shuffled()
+    token_ids = torch.tensor([ROWS[0]])
+    for kind in (TokenClassifier, SequenceClassifier):
+        model = make(kind)
+        assert not torch.allclose(model(token_ids)[0, 0], model(moved)[0, 0])
+        page["without_positions"](model)
+        expected = model(token_ids)[0]
+        if kind is TokenClassifier:
+            expected = expected[order]
+        assert torch.allclose(model(moved)[0], expected, atol=1e-5)
+        loss = model(token_ids).square().sum()
+        loss.backward()
+        assert model.encoder.positions.table.grad is None
+
+
+def test_a_bag_is_a_mean_over_real_tokens(page: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    bag = page["BagOfWords"](make_config(), N_LABELS)
+    found = bag(*pad(ROWS))
+    for row, tokens in enumerate(ROWS):
+        mean = bag.tokens.weight[tokens].mean(dim=0)
+        assert torch.allclose(found[row], bag.head(mean), atol=1e-6)
+    moved, _ = shuffled()
+    again = bag(moved, torch.tensor([7]))
+    assert torch.allclose(again[0], found[0], atol=1e-6)
+
+
+def test_a_token_alone_knows_no_other(page: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    alone = page["Alone"](make_config(), N_LABELS)
+    found = alone(*pad(ROWS))
+    assert found.shape == (2, 7, N_LABELS)
+    assert torch.allclose(found[0, 1], found[0, 3])  # both are token 3
+
+
+def test_macro_f1_is_that_of_scikit_learn(page: dict[str, Any]) -> None:
+    rng = torch.Generator().manual_seed(0)
+    right = torch.randint(N_LABELS, (101,), generator=rng)
+    found = torch.where(
+        torch.rand(101, generator=rng) < 0.6,
+        right,
+        torch.randint(N_LABELS, (101,), generator=rng),
+    )
+    expected = f1_score(right, found, average="macro")
+    assert page["macro_f1"](found, right) == pytest.approx(expected)
+    assert page["macro_f1"](right, right) == 1
+
+
+# training
+
+
+def test_examples_are_padded_with_labels_to_ignore() -> None:
+    examples = [([BOS, 5, 4], [IGNORED, 3, 2]), ([BOS, 7], [IGNORED, 1])]
+    token_ids, lengths, labels = collate(examples)
+    assert token_ids.tolist() == [[BOS, 5, 4], [BOS, 7, 0]]
+    assert lengths.tolist() == [3, 2]
+    assert labels.tolist() == [[-100, 3, 2], [-100, 1, -100]]
+    _, _, labels = collate([([BOS, 5, 4], [3]), ([BOS, 7], [0])])
+    assert labels.tolist() == [[3], [0]]
+
+
+@pytest.mark.parametrize("n_labels_each", ["all", "one"])
+def test_a_trained_classifier_knows_its_examples(n_labels_each: str) -> None:
+    rng = random.Random(0)
+    examples = []
+    for length in (3, 4, 5, 6) * 8:
+        words = [rng.randrange(3, 13) for _ in range(length)]
+        labels = [IGNORED, *(word % 2 for word in words)]
+        if n_labels_each == "one":
+            labels = [words[0] % 2]
+        examples.append(([BOS, *words], labels))
+    several = n_labels_each == "all"
+    kind = TokenClassifier if several else SequenceClassifier
+
+    def trained(seed: int) -> nn.Module:
+        torch.manual_seed(0)
+        model = kind(make_config(d_model=16), 2)
+        train_classifier(
+            model,
+            examples,
+            n_epochs=40,
+            learning_rate=2e-2,
+            batch_tokens=40,
+            seed=seed,
+        )
+        return model
+
+    model = trained(0)
+    assert not model.training
+    found, right = predict(model, examples)
+    assert right.tolist() == [
+        label for _, labels in examples for label in labels if label >= 0
+    ]
+    assert (found == right).double().mean() > 0.95
+    again, other = trained(0), trained(1)
+    for a, b in zip(model.parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(model.head.weight, other.head.weight)
+
+
+def test_the_learning_rate_rises_and_falls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates: list[float] = []
+    step = torch.optim.AdamW.step
+
+    def recorded(self: torch.optim.AdamW) -> None:
+        rates.append(self.param_groups[0]["lr"])
+        step(self)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
+    train_classifier(
+        make(SequenceClassifier),
+        [(row, [3]) for row in ROWS * 2],
+        n_epochs=5,
+        learning_rate=0.01,
+        batch_tokens=7,
+    )
+    assert len(rates) == 5 * 3  # two rows of three tokens fit together
+    top = rates.index(max(rates))
+    assert rates[top] == pytest.approx(0.01, rel=0.05)
+    assert 2 <= top <= 5
+    assert rates == [*sorted(rates[:top]), *sorted(rates[top:], reverse=True)]
+
+
+def test_what_can_not_be_trained_is_named(unchecked: None) -> None:
+    model = make(SequenceClassifier)
+    examples = [([BOS, 5, 4], [3])]
+    rates: list[Any] = [0, -1.0, "x"]
+    for rate in rates:
+        with pytest.raises(ValueError, match="learning_rate must be"):
+            train_classifier(model, examples, n_epochs=1, learning_rate=rate)
+    with pytest.raises(ValueError, match="n_epochs must be at least 1"):
+        train_classifier(model, examples, n_epochs=0, learning_rate=1e-3)
+    with pytest.raises(ValueError, match="examples must not be empty"):
+        train_classifier(model, [], n_epochs=1, learning_rate=1e-3)
+    with pytest.raises(ValueError, match="examples must not be empty"):
+        collate([])
+
+
+# parts of speech
+
+GOLD = """
+that/PRON is/AUX that/DET cat/NOUN ./PUNCT
+that/DET one/NOUN is/AUX not/PART red/ADJ ./PUNCT
+is/AUX that/DET one/NOUN big/ADJ ?/PUNCT
+is/AUX this/PRON one/NUM big/ADJ book/NOUN ?/PUNCT
+are/AUX those/PRON books/NOUN ?/PUNCT
+are/AUX those/PRON books/NOUN ,/PUNCT Tom/PROPN ?/PUNCT
+are/AUX those/DET books/NOUN black/ADJ ?/PUNCT
+where/ADV are/AUX those/DET books/NOUN ?/PUNCT
+are/AUX these/PRON six/NUM ropes/NOUN that/PRON Tom/PROPN bought/VERB ?/PUNCT
+are/AUX these/PRON six/NUM ropes/NOUN she/PRON bought/VERB ?/PUNCT
+are/AUX these/DET six/NUM ropes/NOUN in/ADP the/DET garden/NOUN ?/PUNCT
+are/AUX these/DET two/NUM books/NOUN Tom/PROPN 's/PART ?/PUNCT
+are/AUX these/DET hats/NOUN that/PRON Tom/PROPN bought/VERB black/ADJ ?/PUNCT
+was/AUX that/PRON a/DET chair/NOUN ?/PUNCT
+is/AUX that/PRON red/ADJ ?/PUNCT
+those/PRON are/AUX light/ADJ and/CCONJ big/ADJ ./PUNCT
+those/DET light/ADJ and/CCONJ big/ADJ cats/NOUN hid/VERB there/ADV ./PUNCT
+Tom/PROPN bought/VERB this/PRON this/DET morning/NOUN ./PUNCT
+Tom/PROPN bought/VERB that/PRON last/ADJ week/NOUN ./PUNCT
+there/PRON is/VERB a/DET cat/NOUN there/ADV ./PUNCT
+in/ADP the/DET garden/NOUN ,/PUNCT there/PRON are/VERB no/DET cats/NOUN ./PUNCT
+in/ADP Tom/PROPN 's/PART red/ADJ house/NOUN there/PRON was/VERB one/NUM key/NOUN
+Anna/PROPN ,/PUNCT there/PRON were/VERB not/PART books/NOUN ./PUNCT
+are/VERB there/PRON cats/NOUN ?/PUNCT
+the/DET cat/NOUN there/ADV is/AUX black/ADJ ./PUNCT
+is/AUX the/DET cat/NOUN there/ADV black/ADJ ?/PUNCT
+in/ADP the/DET house/NOUN is/AUX a/DET cat/NOUN ./PUNCT
+no/INTJ ,/PUNCT he/PRON saw/VERB her/PRON red/ADJ one/NOUN ./PUNCT
+no/INTJ ./PUNCT
+no/INTJ
+when/ADV did/AUX he/PRON hide/VERB ?/PUNCT
+when/SCONJ he/PRON hid/VERB ,/PUNCT she/PRON did/AUX not/PART see/VERB it/PRON
+he/PRON hid/VERB when/SCONJ she/PRON will/AUX see/VERB him/PRON ./PUNCT
+buy/VERB her/PRON her/PRON book/NOUN ,/PUNCT please/INTJ !/PUNCT
+a/DET cat/NOUN is/AUX bigger/ADJ than/ADP every/DET day/NOUN ./PUNCT
+Tom/PROPN hides/VERB because/SCONJ nine/NUM cows/NOUN were/AUX chasing/VERB him/PRON
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", GOLD)
+def test_tags_are_those_set_by_hand(line: str) -> None:
+    words, tags = zip(*(w.rsplit("/", 1) for w in line.split()), strict=True)
+    assert tag_words(" ".join(words)) == [*tags]
+
+
+def test_there_are_fifteen_of_the_seventeen_tags() -> None:
+    assert len(UPOS) == 15
+    assert not {"SYM", "X"} & {*UPOS}
+
+
+def test_a_word_outside_the_lexicon_is_named() -> None:
+    with pytest.raises(ValueError, match="words of the grammar, got 'mine'"):
+        tag_words("that is mine .")
+
+
+_COUNTS = {*_NUMBERS.values(), "个", *(m for _, m in _NOUNS.values())}
+_ZH_NOUNS = {chinese for chinese, _ in _NOUNS.values()}
+_BEFORE_NOUNS = {"的", "又", *_COLOURS.values()}
+_BEFORE_NOUNS |= {chinese for _, chinese in _QUALITIES.values()}
+
+
+def count_determiners(words: list[str], this: str) -> int:
+    """How often 这 or 那 stands before a count, or with 些 before a noun."""
+    found = 0
+    for i, word in enumerate(words):
+        after = words[i + 1 :]
+        if word == this:
+            found += after[:1] != [] and after[0] in _COUNTS
+        elif word == f"{this}些":
+            rest = [w for w in after if w not in _BEFORE_NOUNS]
+            found += rest != [] and rest[0] in _ZH_NOUNS
+    return found
+
+
+@pytest.fixture(scope="module")
+def drawn(unchecked_module: None) -> list[LabelledSentence]:
+    return draw_sentences(20_000, seed=3)
+
+
+def test_the_chinese_of_each_sentence_agrees_with_its_tags(
+    drawn: list[LabelledSentence],
+) -> None:
+    compared: Counter[str] = Counter()
+    owners = {"the", "'s", "my", "your", "his", "her", "its", "our", "their"}
+    for english, tags, kind, chinese in drawn:
+        words = english.split()
+        counts = Counter(zip(words, tags, strict=True))
+        pairs = [*zip(words, tags, strict=True)]
+        zh = chinese.split()
+        be = ("is", "was", "are", "were")
+        exists = [word for word, tag in pairs if word in be and tag == "VERB"]
+        assert counts["there", "ADV"] == zh.count("那里"), english
+        assert counts["there", "PRON"] == len(exists) <= 1, english
+        if exists:
+            assert kind == "existence", english
+            assert {"有", "没有"} & {*zh}, english
+        asked = chinese.count("什么 时候")
+        assert counts["when", "ADV"] == asked, english
+        assert counts["when", "SCONJ"] == zh.count("当"), english
+        answered = zh[0] == "不" and zh[1:2] != ["要"]
+        assert counts["no", "INTJ"] == answered, english
+        for these, this in (("this these", "这"), ("that those", "那")):
+            if this == "那" and owners & {*words}:
+                continue  # where 那 has other sources
+            found = sum(counts[word, "DET"] for word in these.split())
+            for (word, _), (after, tag) in itertools.pairwise(pairs):
+                if word == these.split()[0] and (
+                    after in ("morning", "moment")
+                    or (after == "one" and tag == "NOUN")
+                ):
+                    found -= 1  # 今早, 这会儿, 这个
+            assert found == count_determiners(zh, this), english
+            compared[this] += found
+    assert min(compared.values()) > 200
+
+
+def test_sentences_differ_and_carry_their_labels(
+    drawn: list[LabelledSentence],
+) -> None:
+    assert len({sentence.english for sentence in drawn}) == 20_000
+    for english, tags, kind, _ in drawn:
+        assert len(english.split()) == len(tags)
+        assert {*tags} <= {*UPOS}
+        assert kind in CONSTRUCTIONS
+    several: dict[str, set[str]] = {}
+    for english, tags, *_ in drawn:
+        for word, name in zip(english.split(), tags, strict=True):
+            several.setdefault(word, set()).add(name)
+    assert {word for word in several if len(several[word]) > 1} == {
+        *"is was are were this that these those one no there when".split()
+    }
+    assert draw_sentences(7, seed=3) == draw_sentences(7, seed=3)
+    assert draw_sentences(7, seed=4) != draw_sentences(7, seed=3)
+    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+        draw_sentences(0)
+
+
+def test_the_wide_grammar_draws_these_constructions(
+    unchecked_module: None,
+) -> None:
+    assert len(CONSTRUCTIONS) == 14
+    known = {draw_construction(random.Random(s))[0] for s in range(2_000)}
+    assert known == {*CONSTRUCTIONS}
+    ends = {wide_sentence(random.Random(s)).english[-1] for s in range(200)}
+    assert {*".?!"} < ends
+
+
+# reviews
+
+
+@pytest.fixture(scope="module")
+def reviews() -> tuple[list[Review], list[Review]]:
+    return make_reviews()
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "is_positive"),
+    [
+        ("the bed was clean .", "plain", True),
+        ("the bed was ugly .", "plain", False),
+        ("the bed was not clean .", "negation", False),
+        ("the bed was never ugly .", "negation", True),
+        ("nobody says the bed was dirty .", "negation", True),
+        ("nobody says the bed was not dirty .", "double", False),
+        ("the bed was dirty , not clean .", "contrast", False),
+        ("the bed was clean , not dirty .", "contrast", True),
+        ("the bed was not dirty but clean .", "contrast", True),
+        ("the bed was not clean but dirty .", "contrast", False),
+    ],
+)
+def test_verdicts_are_those_given_by_hand(
+    text: str,
+    form: str,
+    is_positive: bool,
+    reviews: tuple[list[Review], list[Review]],
+) -> None:
+    known = {review.text: review for part in reviews for review in part}
+    assert known[text] == Review(text, is_positive, form)
+
+
+def test_only_contrasts_have_a_twin_with_the_same_words(
+    reviews: tuple[list[Review], list[Review]],
+) -> None:
+    for part in reviews:
+        assert len({review.text for review in part}) == len(part)
+        bags: dict[tuple[str, ...], list[Review]] = {}
+        for review in part:
+            bag = tuple(sorted(review.text.split()))
+            bags.setdefault(bag, []).append(review)
+        for same in bags.values():
+            if same[0].form == "contrast":
+                assert [*sorted(r.is_positive for r in same)] == [False, True]
+            else:
+                assert len(same) == 1
+
+
+def test_tests_hold_unseen_combinations_of_known_words(
+    reviews: tuple[list[Review], list[Review]],
+) -> None:
+    training, test = reviews
+    words = "clean dirty cheap dear lovely ugly safe risky good bad".split()
+
+    def combinations(part: list[Review]) -> set[tuple[str, str]]:
+        return {
+            (re.findall(r"the (\w+) was", review.text)[0], word)
+            for review in part
+            for word in words
+            if word in review.text.split()
+        }
+
+    assert not combinations(training) & combinations(test)
+    assert {w for r in test for w in r.text.split()} <= {
+        w for r in training for w in r.text.split()
+    }
+    assert make_reviews(1) != reviews
+    assert make_reviews(0) == reviews
