@@ -33,6 +33,7 @@ N_TRAIN = 8_000
 N_TEST = 1_000
 EPOCHS = {"tags": 5, "constructions": 8, "reviews": 30}
 RATES = {"tags": 3e-3, "constructions": 2e-3, "reviews": 1e-3}
+RATES_OF_SETS = RATES | {"reviews": 5e-4}
 RATE_OF_BAGS = 1e-2
 FORMS = {
     "plain": "直接 | plain",
@@ -98,7 +99,8 @@ def run(seed: int) -> dict[str, float]:
     ) -> None:
         for name in NAMES:
             model = make(name, task, vocab_size, n_labels)
-            rate = RATE_OF_BAGS if name == "bag" else RATES[task]
+            rates = RATES_OF_SETS if name == "set" else RATES
+            rate = RATE_OF_BAGS if name == "bag" else rates[task]
             train_classifier(
                 model,
                 examples[n_test:],
