@@ -526,7 +526,7 @@ def plain_distances(mask: Tensor, start: int, most: int) -> list[int]:
 
 
 def test_labels_are_shortest_paths() -> None:
-    graphs = make_graphs(5, seed=0, n_nodes=11, n_extra=2, most=3)
+    graphs = make_graphs(5, seed=0, n_nodes=11, n_extra=2, max_distance=3)
     assert graphs.marks.shape == (5, 11, 1)
     assert graphs.masks.shape == (5, 1, 11, 11)
     for marks, mask, labels in zip(*graphs, strict=True):
@@ -552,7 +552,7 @@ def test_the_same_seed_makes_the_same_graphs() -> None:
 
 
 def test_steps_up_to_the_layers_are_learnt_under_a_mask_only() -> None:
-    graphs = make_graphs(200, seed=0, n_nodes=7, most=2)
+    graphs = make_graphs(200, seed=0, n_nodes=7, max_distance=2)
 
     def accuracy(mask: Tensor | None) -> float:
         torch.manual_seed(0)

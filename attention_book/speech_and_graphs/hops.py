@@ -1,4 +1,4 @@
-# Made from docs/chapters/57-sound-and-graphs.md (5b62d46767e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/57-sound-and-graphs.md (9cbabfd79688). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -24,26 +24,31 @@ class Graphs(NamedTuple):
 def hop_distances(
     mask: Bool[Tensor, "*batch nodes nodes"],
     reached: Bool[Tensor, "*batch nodes"],
-    most: int,
+    max_distance: int,
 ) -> Int[Tensor, "*batch nodes"]:
     """Count the steps from each node to the nearest that is reached already.
 
     Args:
         mask: Neighbours of each node, and the node itself.
         reached: The nodes at distance 0.
-        most: What is said of all nodes that are farther, or out of reach.
+        max_distance: What is said of all that are farther, or out of reach.
     """
     check_tensor("mask", mask)
-    check_size("most", most)
-    distances = torch.full(reached.shape, most)
-    for distance in range(most):
-        distances[reached & (distances == most)] = distance
+    check_size("max_distance", max_distance)
+    distances = torch.full(reached.shape, max_distance)
+    for distance in range(max_distance):
+        distances[reached & (distances == max_distance)] = distance
         reached = (mask & reached[..., None, :]).any(dim=-1)
     return distances
 
 
 def make_graphs(
-    n: int, seed: int, *, n_nodes: int = 16, n_extra: int = 3, most: int = 4
+    n: int,
+    seed: int,
+    *,
+    n_nodes: int = 16,
+    n_extra: int = 3,
+    max_distance: int = 4,
 ) -> Graphs:
     """Make random trees with a few more edges, and mark a node of each.
 
@@ -52,7 +57,7 @@ def make_graphs(
         seed: Decides all that is random.
         n_nodes: Nodes of each.
         n_extra: Edges drawn beyond those of the tree; they may coincide.
-        most: The distance from which on all count as one class.
+        max_distance: The distance from which on all count as one class.
     """
     check_size("n", n)
     check_size("n_nodes", n_nodes)
@@ -72,7 +77,7 @@ def make_graphs(
     marked = F.one_hot(
         torch.randint(n_nodes, (n,), generator=generator), n_nodes
     )
-    labels = hop_distances(masks, marked.bool(), most)
+    labels = hop_distances(masks, marked.bool(), max_distance)
     return Graphs(marked[..., None].float(), masks[:, None], labels)
 
 
