@@ -1,4 +1,4 @@
-# Made from docs/chapters/57-sound-and-graphs.md (9a3530b836c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/57-sound-and-graphs.md (6634168d2be5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -30,7 +30,10 @@ class SpeechRecognizer(nn.Module):
     Args:
         n_labels: Number of labels; class 0 is the blank.
         n_mels: Bands of the spectrogram.
-        d_model, n_heads, d_ff, n_layers: As everywhere.
+        d_model: Width of the tokens; even.
+        n_heads: Number of heads; divides d_model.
+        d_ff: Width in the middle of the feed-forward networks.
+        n_layers: Number of encoder layers.
 
     Source: Radford et al. (2022), §2.2, for the encoder; the head and the
         loss are those of Graves et al. (2006), §2.
