@@ -1,0 +1,642 @@
+"""attention_book.speech_and_graphs against Whisper, PyTorch and plain loops."""
+
+import itertools
+import math
+import struct
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attention_book.speech_and_graphs import (
+    RATE,
+    WORDS,
+    GraphAttention,
+    NodeClassifier,
+    SpeechRecognizer,
+    Utterance,
+    add_noise,
+    ctc_collapse,
+    edit_distance,
+    error_rate,
+    hop_distances,
+    log_mel_spectrogram,
+    make_graphs,
+    make_utterances,
+    mel_filters,
+    neighbour_mask,
+    pad_spectrograms,
+    read_wave,
+    recognize,
+    synthesize,
+    train_on_graphs,
+    train_recognizer,
+    with_noise,
+    write_wave,
+)
+from tests.torch_state import randomise
+
+
+N_MELS = 7
+N_LABELS = 3
+EDGES = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (3, 5)]
+SIX = neighbour_mask(EDGES, 6)
+
+
+def rng(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def a_recognizer(**changes: Any) -> SpeechRecognizer:
+    """Return a small one none of whose parameters is zero or one."""
+    sizes = {"n_mels": N_MELS, "d_model": 10, "n_heads": 2, "d_ff": 11}
+    model = SpeechRecognizer(N_LABELS, **{**sizes, **changes})
+    randomise(model)
+    return model.eval()
+
+
+# Sound files
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_samples_of_every_width(
+    tmp_path: Path, width: int, channels: int
+) -> None:
+    top = 2 ** (8 * width - 1)
+    whole = [0, 1, -1, top - 1, -top, top // 2]  # for each channel
+    data = b"".join(
+        ((x + top) if width == 1 else x).to_bytes(
+            width, "little", signed=width > 1
+        )
+        for x in whole
+    )
+    path = tmp_path / "a.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(width)
+        file.setframerate(11025)
+        file.writeframes(data)
+    found, rate = read_wave(path)
+    wanted = torch.tensor(whole, dtype=torch.float64) / top
+    wanted = wanted.view(-1, channels).mean(dim=1)
+    assert rate == 11025
+    torch.testing.assert_close(found.double(), wanted, rtol=0, atol=1e-7)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    x = torch.tensor([0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -3.0])
+    write_wave(str(path), x, RATE)
+    found, rate = read_wave(str(path))
+    assert rate == RATE
+    assert (found - x.clamp(-1, 1)).abs().max() <= 2**-15
+
+
+def header(**changes: int) -> bytes:
+    """A WAV file of two samples, 1 and 2."""
+    of = {"format": 1, "channels": 1, "rate": 8000, "bits": 16, "size": 4}
+    of |= changes
+    block = of["channels"] * of["bits"] // 8
+    form = struct.pack(
+        "<HHIIHH",
+        of["format"],
+        of["channels"],
+        of["rate"],
+        of["rate"] * block,
+        block,
+        of["bits"],
+    )
+    data = b"data" + struct.pack("<I", of["size"]) + b"\1\0\2\0"
+    chunks = b"WAVEfmt " + struct.pack("<I", len(form)) + form + data
+    return b"RIFF" + struct.pack("<I", len(chunks)) + chunks
+
+
+def test_the_header_of_these_tests_is_right(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_bytes(header())
+    assert read_wave(tmp_path / "a.wav")[0].tolist() == [2**-15, 2**-14]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "ends too soon"),
+        (b"RIFF", "ends too soon"),
+        (b"not sound at all, but text", "RIFF"),
+        (header()[:20], "ends too soon|fmt"),
+        (header(format=3, bits=32), "unknown format"),  # floating point
+        (header(format=85), "unknown format"),  # MP3
+        (header(channels=0), "bad # of channels"),
+        (header(bits=0), "bad sample width"),
+        (header(bits=64, size=0), "with sound"),
+        (header(rate=0), "at 0 Hz"),
+        (header(size=0), "0 bytes"),
+        (header(size=2**31), "cut off"),
+        (header()[:-2], "cut off"),
+    ],
+)
+def test_what_is_no_sound_is_refused_in_one_line(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_wave(path)
+    assert str(caught.value).startswith("wanted a ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_file_and_what_is_missing_is_missing(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ValueError, match="no regular file"):
+        read_wave(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_wave(tmp_path / "a.wav")
+
+
+# Spectrograms
+
+
+@pytest.mark.parametrize("n_mels", [80, 128])
+def test_the_spectrogram_is_that_of_whisper(n_mels: int) -> None:
+    transformers = pytest.importorskip("transformers")
+    x = 0.3 * torch.randn(3, 16000, generator=rng())
+    x[1, 5000:] = 0  # at most 8 below the largest
+    x[2] = 0  # 1e-10 at least
+    extractor = transformers.WhisperFeatureExtractor(
+        feature_size=n_mels, chunk_length=1
+    )
+    found = log_mel_spectrogram(x, 16000, n_mels=n_mels)
+    assert found.shape == (3, n_mels, 100)
+    for row in range(3):
+        wanted = extractor(
+            x[row].numpy(), sampling_rate=16000, return_tensors="np"
+        ).input_features[0]
+        torch.testing.assert_close(
+            found[row], torch.from_numpy(wanted), rtol=0, atol=1e-4
+        )
+
+
+def test_the_filters_are_those_of_transformers() -> None:
+    audio_utils = pytest.importorskip("transformers.audio_utils")
+    wanted = audio_utils.mel_filter_bank(
+        num_frequency_bins=101,
+        num_mel_filters=40,
+        min_frequency=0.0,
+        max_frequency=4000.0,
+        sampling_rate=8000,
+        norm="slaney",
+        mel_scale="slaney",
+    )
+    found = mel_filters(8000, 200, 40)
+    assert (found.double().T - torch.from_numpy(wanted)).abs().max() < 1e-6
+
+
+def test_a_tone_is_loudest_in_its_band() -> None:
+    t = torch.arange(8000) / 8000
+    peaks = []
+    for hz in (300, 1000, 3000):
+        mel = log_mel_spectrogram(torch.sin(2 * math.pi * hz * t))
+        peaks.append(mel[:, 50].argmax().item())
+        band = mel_filters(8000, 200, 40)[peaks[-1]]
+        assert abs(band.argmax().item() * 40 - hz) <= 60
+    assert peaks == sorted(peaks)
+
+
+def test_batches_of_sound_keep_their_shape() -> None:
+    x = torch.randn(2, 3, 1000, generator=rng())
+    found = log_mel_spectrogram(x, n_mels=5)
+    assert found.shape == (2, 3, 5, 12)
+    torch.testing.assert_close(
+        found[1, 2], log_mel_spectrogram(x[1, 2], n_mels=5)
+    )
+
+
+# Words
+
+
+def test_the_same_seed_says_the_same() -> None:
+    first = make_utterances(5, seed=3)
+    again = make_utterances(5, seed=3)
+    other = make_utterances(5, seed=4)
+    for a, b in zip(first, again, strict=True):
+        assert torch.equal(a.waveform, b.waveform)
+        assert a.labels == b.labels
+    assert [u.labels for u in first] != [u.labels for u in other]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_word_is_sound(word: str) -> None:
+    x = synthesize([word], rng())
+    assert 0.1 <= x.abs().max() <= 0.9
+    assert 0.12 * RATE <= len(x) <= 0.24 * RATE
+    assert x.isfinite().all()
+
+
+def test_words_glide_from_the_first_vowel_to_the_second() -> None:
+    there = log_mel_spectrogram(synthesize(["ui"], rng()))
+    back = log_mel_spectrogram(synthesize(["iu"], rng()))
+    n = there.shape[1] // 4
+    high = slice(28, 36)  # where i is loud, about 2300 Hz, and u is not
+    assert there[high, :n].mean() < there[high, -n:].mean() - 0.05
+    assert back[high, :n].mean() > back[high, -n:].mean() + 0.05
+
+
+def test_utterances_have_as_many_words_as_asked() -> None:
+    sizes = {
+        len(u.labels) for u in make_utterances(30, 0, shortest=1, longest=3)
+    }
+    assert sizes == {1, 2, 3}
+    labels = {k for u in make_utterances(60, 0) for k in u.labels}
+    assert labels == set(range(1, len(WORDS) + 1))
+
+
+@pytest.mark.parametrize("decibels", [20.0, 0.0, -5.0])
+def test_noise_has_the_power_that_is_asked(decibels: float) -> None:
+    x = synthesize(["ai", "uo", "ei"], rng())
+    before = x.clone()
+    noise = add_noise(x, decibels, rng()) - x
+    ratio = x.square().mean() / noise.square().mean()
+    assert abs(10 * ratio.log10().item() - decibels) < 0.3
+    assert torch.equal(x, before)
+
+
+# CTC and the recogniser
+
+
+def test_collapse_merges_first_and_then_drops_blanks() -> None:
+    assert ctc_collapse([1, 1, 0, 1, 2, 0]) == [1, 1, 2]
+    assert ctc_collapse([0, 0, 0]) == ctc_collapse([]) == []
+    assert ctc_collapse([2, 2, 2, 1]) == [2, 1]
+
+
+@pytest.mark.parametrize("label", [[1], [1, 2], [1, 1], [2, 1, 2]])
+def test_the_loss_adds_up_all_paths_that_collapse(label: list[int]) -> None:
+    y = torch.randn(5, 3, generator=rng()).softmax(dim=-1)
+    total = sum(
+        math.prod(y[t, k].item() for t, k in enumerate(path))
+        for path in itertools.product(range(3), repeat=5)
+        if ctc_collapse(path) == label
+    )
+    loss = F.ctc_loss(
+        y.log()[:, None],
+        torch.tensor([label]),
+        torch.tensor([5]),
+        torch.tensor([len(label)]),
+        reduction="sum",
+    )
+    assert loss.item() == pytest.approx(-math.log(total), rel=1e-5)
+
+
+def test_padding_changes_nothing() -> None:
+    model = a_recognizer()
+    long = torch.randn(1, N_MELS, 11, generator=rng(1))
+    for frames in (1, 6, 7):
+        short = torch.randn(1, N_MELS, frames, generator=rng(frames))
+        alone, n_alone = model(short, torch.tensor([frames]))
+        mel, lengths = pad_spectrograms([short[0], long[0]])
+        mel[0, :, frames:] = 5  # must not be looked at
+        both, n_both = model(mel, lengths)
+        n = (frames + 1) // 2
+        assert n_alone.tolist() == [n]
+        assert n_both.tolist() == [n, 6]
+        torch.testing.assert_close(both[:1, :n], alone, rtol=0, atol=1e-5)
+
+
+def test_the_stem_and_the_encoder_are_whispers() -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.WhisperConfig(
+        num_mel_bins=N_MELS,
+        d_model=10,
+        encoder_layers=2,
+        encoder_attention_heads=2,
+        encoder_ffn_dim=11,
+        max_source_positions=6,
+        dropout=0.0,
+        attn_implementation="eager",
+    )
+    theirs = transformers.models.whisper.modeling_whisper.WhisperEncoder(
+        config
+    ).eval()
+    randomise(theirs)
+    ours = a_recognizer()
+    mel = torch.randn(2, N_MELS, 12, generator=rng())
+    with torch.no_grad():
+        x = torch.zeros(1, 6, 10)
+        theirs.embed_positions.weight.copy_(ours.positions(x)[0])
+        for name in ("conv1", "conv2"):
+            getattr(ours, name).load_state_dict(
+                getattr(theirs, name).state_dict()
+            )
+        ours.encoder.norm.load_state_dict(theirs.layer_norm.state_dict())
+        for a, b in zip(ours.encoder.layers, theirs.layers, strict=True):
+            attention = b.self_attn
+            assert isinstance(attention.k_proj, nn.Linear)  # has no bias
+            a.self_attention.q_proj.load_state_dict(
+                attention.q_proj.state_dict()
+            )
+            key, value = attention.k_proj, attention.v_proj
+            kv = a.self_attention.kv_proj
+            kv.weight.copy_(torch.cat([key.weight, value.weight]))
+            kv.bias.copy_(torch.cat([torch.zeros(10), value.bias]))
+            a.self_attention.out_proj.load_state_dict(
+                attention.out_proj.state_dict()
+            )
+            a.feed_forward.up_proj.load_state_dict(b.fc1.state_dict())
+            a.feed_forward.down_proj.load_state_dict(b.fc2.state_dict())
+            norms = (b.self_attn_layer_norm, b.final_layer_norm)
+            for residual, norm in zip(a.residuals, norms, strict=True):
+                residual.norm.load_state_dict(norm.state_dict())
+        state = theirs(mel).last_hidden_state
+        wanted = ours.head(state).log_softmax(dim=-1)
+        found, _ = ours(mel, torch.tensor([12, 12]))
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5)
+
+
+def test_recognition_takes_the_real_tokens_only() -> None:
+    class Fixed(nn.Module):
+        def forward(
+            self, mel: Tensor, lengths: Tensor
+        ) -> tuple[Tensor, Tensor]:
+            paths = torch.tensor([[1, 1, 0, 2, 3], [2, 2, 2, 0, 2]])
+            return F.one_hot(paths, 4).float().log(), torch.tensor([3, 5])
+
+    mel = torch.zeros(2, 1, 10)
+    found = recognize(Fixed(), mel, torch.tensor([6, 10]))
+    assert found == [[1], [2, 2]]
+
+
+def test_two_words_can_be_learnt() -> None:
+    torch.manual_seed(0)
+    model = SpeechRecognizer(len(WORDS), d_model=32, d_ff=32, n_layers=1)
+    utterances = make_utterances(2, seed=0, shortest=1, longest=1)
+    train_recognizer(
+        model, utterances, max_steps=150, batch_size=2, learning_rate=1e-2
+    )
+    assert not model.training
+    assert error_rate(model, utterances) == 0
+
+
+def test_noise_is_of_the_seed_and_leaves_labels() -> None:
+    utterances = make_utterances(2, seed=0)
+    first = with_noise(utterances, 5.0, seed=1)
+    again = with_noise(utterances, 5.0, seed=1)
+    assert torch.equal(first[1].waveform, again[1].waveform)
+    assert not torch.equal(first[1].waveform, utterances[1].waveform)
+    assert [u.labels for u in first] == [u.labels for u in utterances]
+
+
+def slow_distance(a: str, b: str) -> int:
+    if not a or not b:
+        return len(a) + len(b)
+    return min(
+        slow_distance(a[:-1], b) + 1,
+        slow_distance(a, b[:-1]) + 1,
+        slow_distance(a[:-1], b[:-1]) + (a[-1] != b[-1]),
+    )
+
+
+def test_edit_distances() -> None:
+    texts = ["", "a", "ab", "ba", "abc", "bca", "aabb", "abab", "cab"]
+    for a, b in itertools.product(texts, repeat=2):
+        assert edit_distance(a, b) == slow_distance(a, b)
+
+
+def test_errors_are_counted_per_word() -> None:
+    utterances = make_utterances(2, seed=0, shortest=2, longest=4)
+    torch.manual_seed(0)
+    model = SpeechRecognizer(len(WORDS))
+    with torch.no_grad():
+        model.head.weight.zero_()
+        model.head.bias.copy_(torch.eye(11)[0])  # blanks only
+    assert error_rate(model, utterances) == 1
+    with torch.no_grad():
+        model.head.bias.copy_(torch.eye(11)[4])  # one word, always
+    errors = sum(edit_distance(u.labels, [4]) for u in utterances)
+    n = sum(len(u.labels) for u in utterances)
+    assert error_rate(model, utterances) == errors / n
+
+
+# Graphs
+
+
+def test_neighbours_see_each_other_and_themselves() -> None:
+    for i, j in itertools.product(range(6), repeat=2):
+        joined = (i, j) in EDGES or (j, i) in EDGES
+        assert SIX[i, j] == (i == j or joined)
+
+
+def plain_gat(
+    layer: GraphAttention, h: Tensor, mask: Tensor, slope: float
+) -> Tensor:
+    """Equations 1 to 5, node by node."""
+    n_heads = layer.n_heads
+    weight = layer.proj.weight.view(n_heads, -1, h.shape[1])
+    rows = []
+    for i in range(len(h)):
+        heads = []
+        for head in range(n_heads):
+            near = [j for j in range(len(h)) if mask[i, j]]
+            a = torch.cat([layer.a[0, head], layer.a[1, head]])
+            exps = []
+            for j in near:
+                pair = torch.cat([weight[head] @ h[i], weight[head] @ h[j]])
+                e = a @ pair
+                exps.append(torch.exp(e if e > 0 else slope * e))
+            total = torch.stack(exps).sum()
+            heads.append(
+                sum(
+                    x / total * (weight[head] @ h[j])
+                    for x, j in zip(exps, near, strict=True)
+                )
+            )
+        rows.append(torch.cat(heads))  # type: ignore[arg-type]
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("slope", [0.2, 0.01])
+def test_graph_attention_is_that_of_the_paper(slope: float) -> None:
+    torch.manual_seed(0)
+    layer = GraphAttention(5, 6, 2, slope)
+    h = torch.randn(6, 5)
+    wanted = plain_gat(layer, h, SIX, slope)
+    torch.testing.assert_close(layer(h, SIX), wanted, rtol=0, atol=1e-6)
+    both = layer(torch.stack([h, -h]), SIX)  # in a batch
+    torch.testing.assert_close(both[0], wanted, rtol=0, atol=1e-6)
+
+
+def classify(x: Tensor, mask: Tensor | None) -> Tensor:
+    torch.manual_seed(1)
+    return NodeClassifier(3, 5, d_model=8, n_heads=2, d_ff=7, n_layers=2)(
+        x, mask
+    )
+
+
+def attend(x: Tensor, mask: Tensor | None) -> Tensor:
+    torch.manual_seed(1)
+    return GraphAttention(3, 10, 2)(x, mask)
+
+
+@pytest.mark.parametrize("layer", [classify, attend])
+def test_permuting_the_nodes_permutes_the_output(
+    layer: Callable[[Tensor, Tensor | None], Tensor],
+) -> None:
+    x = torch.randn(2, 6, 3, generator=rng())
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    for mask in (SIX, None):
+        moved = mask[order][:, order] if mask is not None else None
+        torch.testing.assert_close(
+            layer(x[:, order], moved),
+            layer(x, mask)[:, order],
+            rtol=0,
+            atol=1e-5,
+        )
+    shuffled = layer(x[:, order], SIX)  # nodes without their edges
+    assert (shuffled - layer(x, SIX)[:, order]).abs().max() > 1e-3
+
+
+def test_a_layer_goes_one_step() -> None:
+    x = torch.randn(1, 6, 3, generator=rng())
+    changed = x.clone()
+    changed[0, 0] += 1
+    steps = hop_distances(SIX, torch.arange(6) == 0, 6)
+    for n_layers in range(4):
+        torch.manual_seed(0)
+        model = NodeClassifier(3, 5, d_model=8, n_heads=2, n_layers=n_layers)
+        moved = (model(changed, SIX) - model(x, SIX)).abs().amax(dim=(0, 2))
+        assert (moved[steps <= n_layers] > 0).all()
+        assert (moved[steps > n_layers] == 0).all()
+
+
+def plain_distances(mask: Tensor, start: int, most: int) -> list[int]:
+    """Breadth-first search."""
+    found = {start: 0}
+    queue = [start]
+    for node in queue:
+        for other in mask[node].nonzero().flatten().tolist():
+            if other not in found:
+                found[other] = found[node] + 1
+                queue.append(other)
+    return [min(found.get(i, most), most) for i in range(len(mask))]
+
+
+def test_labels_are_shortest_paths() -> None:
+    graphs = make_graphs(5, seed=0, n_nodes=11, n_extra=2, max_distance=3)
+    assert graphs.marks.shape == (5, 11, 1)
+    assert graphs.masks.shape == (5, 1, 11, 11)
+    for marks, mask, labels in zip(*graphs, strict=True):
+        assert marks.sum() == 1
+        assert torch.equal(mask[0], mask[0].mT)
+        assert mask[0].diagonal().all()
+        wanted = plain_distances(mask[0], int(marks.argmax()), 3)
+        assert labels.tolist() == wanted
+        everywhere = plain_distances(mask[0], 0, 99)
+        assert max(everywhere) < 11  # connected
+
+
+def test_what_is_out_of_reach_is_far() -> None:
+    mask = neighbour_mask([(0, 1)], 3)
+    found = hop_distances(mask, torch.tensor([True, False, False]), 7)
+    assert found.tolist() == [0, 1, 7]
+
+
+def test_the_same_seed_makes_the_same_graphs() -> None:
+    for a, b in zip(make_graphs(3, 1), make_graphs(3, 1), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(make_graphs(3, 1).masks, make_graphs(3, 2).masks)
+
+
+def test_steps_up_to_the_layers_are_learnt_under_a_mask_only() -> None:
+    graphs = make_graphs(200, seed=0, n_nodes=7, max_distance=2)
+
+    def accuracy(mask: Tensor | None) -> float:
+        torch.manual_seed(0)
+        model = NodeClassifier(1, 3, d_model=16, d_ff=16, n_layers=1)
+        train_on_graphs(
+            model, graphs.marks, mask, graphs.labels, max_steps=150
+        )
+        assert not model.training
+        found = model(graphs.marks, mask).argmax(dim=-1)
+        return (found == graphs.labels).double().mean().item()
+
+    assert accuracy(graphs.masks) == 1
+    assert accuracy(None) < 0.7
+
+
+# Bad input
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mel_filters(8000, 200, 0), "n_mels must be at least 1"),
+        (lambda: mel_filters(1, 200, 40), "rate must be at least 2"),
+        (lambda: mel_filters(8000, 1, 40), "n_fft must be at least 2"),
+        (
+            lambda: log_mel_spectrogram(torch.zeros(100)),
+            r"waveform must be \(\.\.\., 101 samples or more\)",
+        ),
+        (
+            lambda: log_mel_spectrogram(torch.zeros(999), window=0.0),
+            "window must be positive",
+        ),
+        (
+            lambda: log_mel_spectrogram(torch.zeros(999), stride=1e-9),
+            "stride must be at least 1",
+        ),
+        (lambda: synthesize([], rng()), "words must be some of"),
+        (lambda: synthesize(["xx"], rng()), "words must be some of"),
+        (lambda: make_utterances(0, 0), "n must be at least 1"),
+        (
+            lambda: make_utterances(1, 0, shortest=3, longest=2),
+            "longest must be at least 3",
+        ),
+        (
+            lambda: add_noise(torch.zeros(0), 5.0, rng()),
+            "waveform must not be empty",
+        ),
+        (lambda: write_wave("a", torch.zeros(2, 3), 8000), "waveform must be"),
+        (lambda: write_wave("a", torch.zeros(2), 0), "rate must be at least"),
+        (lambda: pad_spectrograms([]), "spectrograms must not be empty"),
+        (
+            lambda: train_recognizer(a_recognizer(), [], max_steps=1),
+            "utterances must not be empty",
+        ),
+        (
+            lambda: train_recognizer(
+                a_recognizer(), make_utterances(1, 0), max_steps=0
+            ),
+            "max_steps must be at least 1",
+        ),
+        (
+            lambda: error_rate(a_recognizer(), [Utterance(torch.ones(9), [])]),
+            "utterances must have words",
+        ),
+        (
+            lambda: a_recognizer()(torch.zeros(2, 5, 9), torch.tensor([9, 9])),
+            r"mel must be \(batch, 7, frames\)",
+        ),
+        (
+            lambda: a_recognizer()(torch.zeros(2, 7, 9), torch.tensor([9, 0])),
+            "lengths must be from 1 to 9",
+        ),
+        (lambda: neighbour_mask([(0, 3)], 3), "nodes must be from 0 to 2"),
+        (lambda: neighbour_mask([(-1, 0)], 3), "nodes must be from 0 to 2"),
+        (lambda: GraphAttention(5, 7, 2), "d_out must be a multiple"),
+        (lambda: GraphAttention(5, 6, 2)(torch.zeros(3, 4)), "x must be 5"),
+        (lambda: make_graphs(0, 0), "n must be at least 1"),
+        (lambda: make_graphs(1, 0, n_extra=-1), "n_extra must be at least 0"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
