@@ -1,4 +1,4 @@
-# Made from docs/chapters/57-sound-and-graphs.md (5806360db372). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/57-sound-and-graphs.md (9dc7352300ca). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -42,9 +42,9 @@ class Utterance(NamedTuple):
 def _one_word(
     word: str, pitch: Tensor, duration: float
 ) -> Float[Tensor, " samples"]:
-    """A glide from one vowel to another: a sum of overtones of the pitch.
+    """A glide from one vowel to another: a sum of harmonics of the pitch.
 
-    The closer an overtone is to a formant, the louder it is.
+    The closer a harmonic is to a formant, the louder it is.
     """
     n_samples = round(duration * RATE)
     t = torch.linspace(0, 1, n_samples)
@@ -53,10 +53,10 @@ def _one_word(
     first, last = (torch.tensor(_FORMANTS[vowel]) for vowel in word)
     glide = torch.sigmoid(12 * (t - 0.5))[:, None]
     formants = first + (last - first) * glide  # (samples, 3)
-    n_overtones = int(RATE / 2 / pitch.max().item())
-    numbers = torch.arange(1, n_overtones + 1)
-    overtones = hz[:, None] * numbers
-    far = (overtones[..., None] - formants[:, None]) / _BANDWIDTH
+    n_harmonics = int(RATE / 2 / pitch.max().item())
+    numbers = torch.arange(1, n_harmonics + 1)
+    harmonics = hz[:, None] * numbers
+    far = (harmonics[..., None] - formants[:, None]) / _BANDWIDTH
     loudness = (1 / (1 + far**2)).sum(dim=-1) / numbers.sqrt()
     x = (loudness * torch.sin(phase[:, None] * numbers)).sum(dim=-1)
     return x * torch.sin(math.pi * t).clamp(min=0).sqrt()
