@@ -1,53 +1,64 @@
-"""Two language models on the same tokens: one trunk, two masks, two targets."""
+"""A causal and a masked language model: one trunk, two masks, two targets."""
 
 from literate.drawing import CELL, Drawing, same
 
 
-TOKENS = ("<bos>", "the", "value", "of", "the", "name")
+TOKENS = ("the", "cat", "saw", "a", "red", "hat")
 N = len(TOKENS)
-BLANKS = (2, 4)
-CAUSAL = [[1 if j <= i else None for j in range(N)] for i in range(N)]
+BLANKS = (1, 4)
+LOWER = [[1 if j <= i else None for j in range(N)] for i in range(N)]
 FULL = [[1] * N for _ in range(N)]
-STEP = 36
+STEP = 34
 
-drawing = Drawing(height=408)
+drawing = Drawing(height=398)
 
 
 def small(x, y, label, anchor="middle"):
     drawing.text(x, y, label, anchor=anchor, small=True)
 
 
-def panel(left, title, inputs, weights, head, targets):
-    """One model, from its input at the bottom to its targets on top."""
-    columns = [left + 16 + STEP * i for i in range(N)]
-    middle = (columns[0] + columns[-1]) / 2
-    drawing.text(middle, 14, title, bold=True)
+def panel(left, title, rule, weights, head, targets, blanks=()):
+    """One model, from its tokens at the bottom to its targets on top."""
+    columns = [left + STEP * (i + 0.5) for i in range(N)]
+    middle = left + STEP * N / 2
+    drawing.text(middle, 12, title, bold=True)
+    small(middle, 32, rule)
+    trunk = drawing.group(left, 136, STEP * N, 194)
     for x, target in zip(columns, targets, strict=True):
         if target:
-            small(x, 44, same(target))
-            drawing.arrow((x, 74), (x, 55))
-    box = drawing.box(left, 76, STEP * N - 4, 26, head, kind="")
-    drawing.arrow((middle, 126), box.bottom())
-    drawing.group(left, 128, STEP * N - 4, 200)
-    small(middle, 143, "同一个主干 | the same trunk")
-    cells = drawing.cells(
-        middle - N * CELL / 2, 182, N, N, "a", weights=weights
+            small(x, 58, same(target))
+            drawing.arrow((x, 86), (x, 68))
+            drawing.arrow((x, trunk.y - 2), (x, 117))
+    drawing.box(left, 88, STEP * N, 26, head)
+    small(
+        middle, 152, "$L$ 个编码器层，掩码是 | $L$ encoder layers, with mask"
     )
-    small(middle, 172, "掩码 | mask")
-    small(cells.x - 6, cells.centre[1], "查询 | query", "end")
-    small(middle, cells.y + cells.height + 12, "键 | key")
-    small(middle, 312, "编码器层 × $L$ | encoder layers × $L$")
-    for i, (x, token) in enumerate(zip(columns, inputs, strict=True)):
-        drawing.arrow((x, 358), (x, 331))
-        small(x, 370, same(token))
-    return columns
+    side = N * CELL
+    cells = drawing.cells(middle - side / 2, 194, N, N, "a", weights=weights)
+    small(middle, 184, "键 | keys")
+    small(cells.x - 8, cells.centre[1], "查询 | queries", "end")
+    small(middle, 314, "嵌入和位置 | embeddings, positions")
+    for i, (x, token) in enumerate(zip(columns, TOKENS, strict=True)):
+        weight = None if i in blanks else 1
+        cell = drawing.cells(x - 7, 352, 1, 1, "x", weights=[[weight]])
+        drawing.arrow(cell.top(), (x, trunk.y + trunk.height + 3))
+        small(x, 382, "?" if i in blanks else same(token))
 
 
-left = panel(
-    2,
-    "GPT",
-    TOKENS,
-    CAUSAL,
-    "词元的表 $E^⊤$ | table of tokens $E^⊤$",
-    (*TOKENS[1:], "is"),
+panel(
+    4,
+    "因果语言模型，GPT | causal, GPT",
+    "预测下一个词元 | predicts next tokens",
+    LOWER,
+    "$E^⊤$",
+    (*TOKENS[1:], "."),
+)
+panel(
+    460 - 4 - STEP * N,
+    "掩码语言模型，BERT | masked, BERT",
+    "预测遮住的词元 | predicts masked tokens",
+    FULL,
+    "线性层、GELU、$E^⊤$ | linear, GELU, $E^⊤$",
+    [token if i in BLANKS else "" for i, token in enumerate(TOKENS)],
+    BLANKS,
 )
