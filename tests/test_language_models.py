@@ -127,7 +127,7 @@ def test_the_shares_of_masking_are_15_and_80_10_10():
     assert within(int(changed.sum()), n, 0.1 * 18 / 19)
     drawn = Counter(inputs[chosen][changed].tolist())
     assert set(drawn) == set(range(3, 22))
-    assert max(drawn.values()) < 1.3 * min(drawn.values())
+    assert all(within(k, drawn.total(), 1 / 19) for k in drawn.values())
 
 
 def test_special_tokens_and_padding_are_never_chosen():
@@ -228,7 +228,7 @@ def test_samples_follow_the_probabilities(causal):
     prompt = [1, 5, 7]
     wanted = causal(torch.tensor([prompt]))[0, -1].softmax(-1)
     strategy = sampler(torch.Generator().manual_seed(0))
-    n = 2000
+    n = 500
     drawn = Counter(
         generate_text(causal, prompt, max_length=4, next_token=strategy)[-1]
         for _ in range(n)
