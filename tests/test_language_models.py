@@ -1,0 +1,351 @@
+"""Language models: nothing leaks, masks are drawn right, counts add up."""
+
+import math
+import random
+from collections import Counter
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attention_book.corpus.special_tokens import EOS, PAD
+from attention_book.decoding import sampler
+from attention_book.language_models import (
+    IGNORED,
+    CausalLanguageModel,
+    MaskedLanguageModel,
+    NGramModel,
+    fill_blank,
+    generate_text,
+    mask_tokens,
+)
+from attention_book.tasks import TextConfig
+
+
+CONFIG = TextConfig(
+    vocab_size=23, max_length=11, d_model=12, n_heads=3, d_ff=28, n_layers=2
+)
+
+
+def make(kind):
+    torch.manual_seed(0)
+    model = kind(CONFIG).eval()
+    with torch.no_grad():  # so that tokens and positions matter
+        for weight in (
+            model.encoder.tokens.weight,
+            model.encoder.positions.table,
+        ):
+            weight.normal_()
+    return model
+
+
+@pytest.fixture
+def causal():
+    return make(CausalLanguageModel)
+
+
+@pytest.fixture
+def masked():
+    return make(MaskedLanguageModel)
+
+
+def draw(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(3, 22, shape, generator=generator)
+
+
+@pytest.mark.parametrize("changed", range(7))
+def test_a_causal_model_reads_no_later_token(causal, changed):
+    token_ids = draw(2, 7)
+    other = token_ids.clone()
+    other[:, changed] = 3 + (other[:, changed] - 2) % 19
+    before, after = causal(token_ids), causal(other)
+    assert before.shape == (2, 7, 23)
+    torch.testing.assert_close(before[:, :changed], after[:, :changed])
+    changes = (before - after)[:, changed:].abs().amax(dim=-1)
+    assert changes.min() > 1e-4  # and every other one reads it
+
+
+@pytest.mark.parametrize("changed", range(7))
+def test_a_masked_model_reads_every_token(masked, changed):
+    token_ids = draw(2, 7)
+    other = token_ids.clone()
+    other[:, changed] = 3 + (other[:, changed] - 2) % 19
+    changes = (masked(token_ids) - masked(other)).abs().amax(dim=-1)
+    assert changes.min() > 1e-4
+
+
+def test_a_masked_model_reads_no_padding(masked):
+    token_ids, lengths = draw(2, 7), torch.tensor([7, 5])
+    other = token_ids.clone()
+    other[1, 5:] = PAD
+    before, after = masked(token_ids, lengths), masked(other, lengths)
+    torch.testing.assert_close(before[0], after[0])
+    torch.testing.assert_close(before[1, :5], after[1, :5])
+
+
+def test_both_models_share_trunk_and_embeddings(causal, masked):
+    """One trunk, with the mask as the only difference, and two heads."""
+    masked.encoder.load_state_dict(causal.encoder.state_dict())
+    token_ids = draw(2, 5)
+    table = causal.encoder.tokens.weight
+    x = causal.encoder(token_ids, is_causal=True)
+    torch.testing.assert_close(causal(token_ids), x @ table.T)
+    x = masked.encoder(token_ids)
+    x = masked.norm(F.gelu(masked.transform(x)))
+    wanted = x @ table.T + masked.bias
+    torch.testing.assert_close(masked(token_ids), wanted)
+    last = causal.encoder(token_ids[:, :1]), masked.encoder(token_ids[:, :1])
+    torch.testing.assert_close(*last)  # of one token, both see the same
+
+
+# Masking
+
+
+def mask(token_ids, seed=0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    return mask_tokens(token_ids, 22, generator, **options)
+
+
+def within(found, n, p):
+    """Whether a count of n draws is within 5 standard deviations."""
+    return abs(found - n * p) <= 5 * math.sqrt(n * p * (1 - p))
+
+
+def test_the_shares_of_masking_are_15_and_80_10_10():
+    token_ids = draw(200, 500)
+    inputs, labels = mask(token_ids)
+    chosen = labels != IGNORED
+    n = int(chosen.sum())
+    assert within(n, token_ids.numel(), 0.15)
+    assert torch.equal(labels[chosen], token_ids[chosen])
+    assert torch.equal(inputs[~chosen], token_ids[~chosen])
+    is_mask = inputs[chosen] == 22
+    assert within(int(is_mask.sum()), n, 0.8)
+    # a random token is the right one in 1 of 19 cases
+    changed = (inputs[chosen] != token_ids[chosen]) & ~is_mask
+    assert within(int(changed.sum()), n, 0.1 * 18 / 19)
+    drawn = Counter(inputs[chosen][changed].tolist())
+    assert set(drawn) == set(range(3, 22))
+    assert all(within(k, drawn.total(), 1 / 19) for k in drawn.values())
+
+
+def test_special_tokens_and_padding_are_never_chosen():
+    token_ids = draw(50, 40)
+    token_ids[:, 0], token_ids[:, 30], token_ids[:, 31:] = 1, EOS, PAD
+    inputs, labels = mask(token_ids, mlm_probability=1.0)
+    special = token_ids < 3
+    assert torch.equal(inputs[special], token_ids[special])
+    assert torch.equal(labels != IGNORED, ~special)
+    assert inputs[~special].min() >= 3  # nor drawn
+
+
+def test_all_chosen_tokens_can_become_masks_or_stay():
+    token_ids = draw(20, 30)
+    always = {"mask_replace_prob": 1.0, "random_replace_prob": 0.0}
+    inputs, labels = mask(token_ids, **always)
+    assert (inputs[labels != IGNORED] == 22).all()
+    never = {"mask_replace_prob": 0.0, "random_replace_prob": 0.0}
+    assert torch.equal(mask(token_ids, **never)[0], token_ids)
+    assert (mask(token_ids, mlm_probability=0.0)[1] == IGNORED).all()
+
+
+def test_masking_depends_on_its_generator_alone():
+    token_ids = draw(5, 7)
+    copy = token_ids.clone()
+    first = mask(token_ids, seed=3)
+    torch.manual_seed(11)
+    again = mask(token_ids, seed=3)
+    assert torch.equal(token_ids, copy)
+    assert torch.equal(first.token_ids, again.token_ids)
+    assert not torch.equal(first.token_ids, mask(token_ids, seed=5).token_ids)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mlm_probability": 1.5}, "from 0 to 1"),
+        ({"mlm_probability": -0.1}, "from 0 to 1"),
+        ({"mask_replace_prob": 0.8, "random_replace_prob": 0.3}, "together"),
+        ({"mlm_probability": "all"}, "must be a number"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_masking_says_what_is_wrong(options, message):
+    with pytest.raises(ValueError, match=message):
+        mask(draw(2, 3), **options)
+
+
+def test_masking_wants_the_mask_after_all_other_ids():
+    generator = torch.Generator()
+    with pytest.raises(ValueError, match="from 0 to 9, got"):
+        mask_tokens(draw(5, 7), 10, generator)
+    with pytest.raises(ValueError, match="mask_id must be at least 4"):
+        mask_tokens(draw(5, 7), 3, generator)
+
+
+# Generation
+
+
+def plain(model, prompt, max_length, eos_id=EOS):
+    """Greedy, with everything computed again for each token."""
+    ids = list(prompt)
+    while len(ids) < max_length:
+        ids.append(int(model(torch.tensor([ids]))[0, -1].argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+@pytest.mark.parametrize("n_prompt", [1, 2, 5])
+def test_cached_generation_equals_plain_generation(causal, n_prompt):
+    for seed in range(5):
+        prompt = draw(1, n_prompt, seed=seed)[0].tolist()
+        found = generate_text(causal, prompt, max_length=11)
+        assert found == plain(causal, prompt, 11)
+        assert found[:n_prompt] == prompt
+
+
+def test_generation_stops_at_eos(causal):
+    prompt = [1, 5]
+    whole = generate_text(causal, prompt, max_length=11, eos_id=None)
+    assert len(whole) == 11
+    eos_id = whole[4]
+    found = generate_text(causal, prompt, max_length=11, eos_id=eos_id)
+    assert found == whole[: whole.index(eos_id, 2) + 1]
+
+
+def test_each_token_goes_through_the_model_once(causal):
+    lengths = []
+    causal.register_forward_hook(
+        lambda _, inputs, __: lengths.append(inputs[0].shape[1])
+    )
+    generate_text(causal, [1, 5, 7], max_length=9, eos_id=None)
+    assert lengths == [3, 1, 1, 1, 1, 1]
+
+
+def test_samples_follow_the_probabilities(causal):
+    prompt = [1, 5, 7]
+    wanted = causal(torch.tensor([prompt]))[0, -1].softmax(-1)
+    strategy = sampler(torch.Generator().manual_seed(0))
+    n = 500
+    drawn = Counter(
+        generate_text(causal, prompt, max_length=4, next_token=strategy)[-1]
+        for _ in range(n)
+    )
+    for token_id, p in enumerate(wanted.tolist()):
+        assert within(drawn[token_id], n, p)
+
+
+@pytest.mark.parametrize(
+    ("n_prompt", "max_length"), [(0, 5), (5, 5), (7, 5), (5, 12), (3, 100)]
+)
+def test_generation_says_what_does_not_fit(causal, n_prompt, max_length):
+    message = f"positions.* prompt of {n_prompt} and max_length {max_length}"
+    with pytest.raises(ValueError, match=message):
+        generate_text(causal, [5] * n_prompt, max_length=max_length)
+
+
+def test_generation_refuses_ids_that_there_are_none_of(causal):
+    with pytest.raises(ValueError, match="from 0 to 22, got 23"):
+        generate_text(causal, [1, 23], max_length=5)
+
+
+def test_blanks_are_filled_with_the_most_probable_tokens(masked):
+    token_ids = [1, 5, 22, 7, 22]
+    logits = masked(torch.tensor([token_ids]))[0]
+    found = fill_blank(masked, token_ids, 22, n_best=22)
+    assert len(found) == 2
+    for candidates, i in zip(found, (2, 4), strict=True):
+        p = logits[i, :22].softmax(-1)
+        ids = [token_id for token_id, _ in candidates]
+        assert sorted(ids) == list(range(22))  # and never `<mask>`
+        for token_id, probability in candidates:
+            assert probability == pytest.approx(p[token_id].item())
+        shares = [probability for _, probability in candidates]
+        assert shares == sorted(shares, reverse=True)
+        assert sum(shares) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("token_ids", "n_best", "message"),
+    [
+        ([1, 5, 7], 5, "must hold mask_id 22"),
+        ([], 5, "must hold mask_id 22"),
+        ([22, 23], 5, "from 0 to 22, got 23"),
+        ([22], 0, "n_best must be at least 1"),
+        ([22], 23, "n_best must be below 23"),
+    ],
+)
+def test_blanks_say_what_is_wrong(masked, token_ids, n_best, message):
+    with pytest.raises(ValueError, match=message):
+        fill_blank(masked, token_ids, 22, n_best=n_best)
+
+
+# n-grams
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_probabilities_of_n_grams_add_up_to_one(n):
+    rng = random.Random(0)
+    token_ids = [int(rng.expovariate(0.5)) % 11 for _ in range(300)]
+    model = NGramModel(token_ids, n, 13)
+    for length in range(7):
+        for _ in range(20):
+            context = [rng.randrange(13) for _ in range(length)]
+            p = model.probabilities(context)
+            assert p.shape == (13,)
+            assert p.min() > 0
+            assert p.sum().item() == pytest.approx(1)
+            used = context[max(0, length - n + 1) :]
+            assert torch.equal(p, model.probabilities(used))
+
+
+def test_a_bigram_model_equals_kneser_and_ney_by_hand():
+    """The text a b a c a b d, as 0 1 0 2 0 1 3."""
+    model = NGramModel([0, 1, 0, 2, 0, 1, 3], 2, 5)
+    # bigrams ab 2, ba 1, ac 1, ca 1, bd 1: D = 4 / (4 + 2 · 1)
+    discount = 4 / 6
+    # in front of a: b and c; of b: a; of c: a; of d: b. D = 3 / (3 + 2 · 1)
+    lower = 3 / 5
+    rest = lower * 4 / 5 / 5
+    unigram = [(2 - lower) / 5 + rest, *[(1 - lower) / 5 + rest] * 3, rest]
+    assert model.probabilities([]).tolist() == pytest.approx(unigram)
+    left = discount * 2 / 3  # two different tokens follow a, three times
+    wanted = [left * p for p in unigram]
+    wanted[1] += (2 - discount) / 3
+    wanted[2] += (1 - discount) / 3
+    assert model.probabilities([0]).tolist() == pytest.approx(wanted)
+    # nothing follows the last token of all, nor one that is not in the text
+    assert model.probabilities([3]).tolist() == pytest.approx(unigram)
+    assert model.probabilities([4]).tolist() == pytest.approx(unigram)
+
+
+def test_a_unigram_model_counts_tokens():
+    model = NGramModel([0, 0, 0, 1, 1, 2], 1, 5)
+    discount = 1 / 3  # one token once, one twice
+    rest = discount * 3 / 6 / 5
+    wanted = [(n - discount) / 6 + rest for n in (3, 2, 1)] + [rest, rest]
+    assert model.probabilities([4, 2]).tolist() == pytest.approx(wanted)
+
+
+def test_more_context_helps_where_the_text_repeats():
+    token_ids = [0, 1, 2, 0, 1, 3, 4, 1, 5] * 30
+    wanted = {1: 0.11, 2: 0.3, 3: 0.49}
+    for n, least in wanted.items():
+        assert NGramModel(token_ids, n, 6).probabilities([0, 1])[2] > least
+
+
+@pytest.mark.parametrize(
+    ("token_ids", "n", "vocab_size", "message"),
+    [
+        ([1, 2], 3, 5, "wanted 3 tokens or more, got 2"),
+        ([1, 5], 1, 5, "from 0 to 4, got 1 to 5"),
+        ([-1, 2], 1, 5, "from 0 to 4, got -1 to 2"),
+        ([1, 2], 0, 5, "n must be at least 1, got 0"),
+        ([1, 2], 1, 0, "vocab_size must be at least 1, got 0"),
+    ],
+)
+def test_n_grams_say_what_is_wrong(token_ids, n, vocab_size, message):
+    with pytest.raises(ValueError, match=message):
+        NGramModel(token_ids, n, vocab_size)
