@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (2d514ee9e208). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (c22d01b7eb3e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -116,7 +116,8 @@ def _load(
             f"{checkpoint}: wanted vocab.json, source.spm and target.spm, "
             "got no vocab.json"
         )
-    return Translator(found.model, *found.tokenizers, compute)
+    source, target = found.tokenizers
+    return Translator(found.model, source, target, compute)
 
 
 _CHUNK = 128  # lines that are translated together

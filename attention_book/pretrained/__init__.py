@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (95df01d0c2c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.pretrained.folders import (
     Pretrained,
     fingerprint,

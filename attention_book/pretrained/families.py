@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (e510dbebb6aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from torch import nn

@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (7fcf52016cc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import re
@@ -215,38 +216,6 @@ def from_pretrained(folder: str | Path) -> Pretrained:
     return Pretrained(model, tokenizers, labels, _read_beside(folder))
 
 
-def fingerprint(source: str | Path | nn.Module) -> str:
-    """Return the SHA-256 of the names and shapes of all tensors.
-
-    It says of which architecture and size a model is, whatever its numbers
-    and their precision. Older names count as today's, and what need not be
-    read does not count.
-
-    Args:
-        source: A folder, of which only config.json and the header of the
-            weights are read; or a model of the book's, which may be on meta.
-
-    Raises:
-        OSError: As from_pretrained.
-        ValueError: As from_pretrained; a model that no folder can hold.
-    """
-    if isinstance(source, nn.Module):
-        _, family = family_of(source)
-        shapes = {x: y.shape for x, y in family.layout(source).items()}
-    else:
-        folder = Path(source)
-        _, family = _promised_model(folder, read_json(folder / "config.json"))
-        with open_tensors(folder / _WEIGHTS, READABLE) as file:
-            names = promise(file.tensors, family)
-            shapes = {
-                today: file.tensors[name].shape
-                for today, name in names.items()
-                if today not in family.twins
-            }
-    lines = [f"{x} {tuple(shapes[x])}\n" for x in sorted(shapes)]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
 def save_pretrained(folder: str | Path, saved: Pretrained) -> None:
     """Write a folder that from_pretrained of transformers reads.
 
@@ -305,3 +274,35 @@ def _label_entries(saved: Pretrained) -> dict[str, Any]:
         "id2label": {str(i): label for i, label in enumerate(labels)},
         "label2id": {label: i for i, label in enumerate(labels)},
     }
+
+
+def fingerprint(source: str | Path | nn.Module) -> str:
+    """Return the SHA-256 of the names and shapes of all tensors.
+
+    It says of which architecture and size a model is, whatever its numbers
+    and their precision. Older names count as today's, and what need not be
+    read does not count.
+
+    Args:
+        source: A folder, of which only config.json and the header of the
+            weights are read; or a model of the book's, which may be on meta.
+
+    Raises:
+        OSError: As from_pretrained.
+        ValueError: As from_pretrained; a model that no folder can hold.
+    """
+    if isinstance(source, nn.Module):
+        _, family = family_of(source)
+        shapes = {x: y.shape for x, y in family.layout(source).items()}
+    else:
+        folder = Path(source)
+        _, family = _promised_model(folder, read_json(folder / "config.json"))
+        with open_tensors(folder / _WEIGHTS, READABLE) as file:
+            names = promise(file.tensors, family)
+            shapes = {
+                today: file.tensors[name].shape
+                for today, name in names.items()
+                if today not in family.twins
+            }
+    lines = [f"{x} {tuple(shapes[x])}\n" for x in sorted(shapes)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (bc2b7ef81257). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,3 +1,4 @@
+# Made from docs/chapters/19-pretrained.md (9844f6fe95a2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

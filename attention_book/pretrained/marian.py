@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (95b7d986f90f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (1c1ab8af53ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate

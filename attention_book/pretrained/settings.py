@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (307238687e40). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

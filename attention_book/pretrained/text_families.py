@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (cfd3b146884c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.language_models.models import (

@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (14396488a11a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.language_models.models import (
@@ -10,30 +11,11 @@ from attention_book.pretrained.layout import (
     place,
     place_layer,
 )
+from attention_book.pretrained.names import BERT_LAYER, GPT2_LAYER
 from attention_book.tasks.heads import SequenceClassifier
 
 
-__all__ = ["BERT_LAYER", "GPT2_LAYER", "bert_layout", "gpt2_layout"]
-
-
-BERT_LAYER = {  # name in the file: the parts that it holds
-    "attention.self.query": ("query",),
-    "attention.self.key": ("key",),
-    "attention.self.value": ("value",),
-    "attention.output.dense": ("out",),
-    "attention.output.LayerNorm": ("norm 1",),
-    "intermediate.dense": ("up",),
-    "output.dense": ("down",),
-    "output.LayerNorm": ("norm 2",),
-}
-GPT2_LAYER = {
-    "ln_1": ("norm 1",),
-    "attn.c_attn": ("query", "key", "value"),  # the three in one
-    "attn.c_proj": ("out",),
-    "ln_2": ("norm 2",),
-    "mlp.c_fc": ("up",),
-    "mlp.c_proj": ("down",),
-}
+__all__ = ["bert_layout", "gpt2_layout"]
 
 
 def _bert_trunk(trunk: Any) -> Layout:

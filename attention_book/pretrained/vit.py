@@ -1,3 +1,4 @@
+# Made from docs/chapters/58-pretrained-files.md (7868e152d11b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import re
 from functools import partial
@@ -157,6 +158,8 @@ VIT = Family(
     r"vit\.pooler\..*",  # for the task of BERT
 )
 TIMM = VIT._replace(model_type="timm", layout=timm_layout, renamed={})
+
+
 _FIRSTS = {
     "vit.embeddings.patch_embeddings.projection.weight": VIT,
     "patch_embed.proj.weight": TIMM,
