@@ -8,13 +8,7 @@ from literate.chapter import defined_in
 
 SEEDS = range(3)
 CHAPTER = "docs/chapters/19-pretrained.md"
-PARTS = (
-    "torch",
-    "tempfile",
-    "originals",
-    "load",
-    "compare",
-)
+PARTS = ("torch", "tempfile", "originals", "load", "compare")
 
 
 def run(seed: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (95df01d0c2c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (61a7e13fd864). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.pretrained.folders import (
     Pretrained,
     fingerprint,
@@ -9,15 +9,17 @@ from attention_book.pretrained.foreign_tokenizers import (
     MarianTokenizer,
     TextTokenizer,
 )
-from attention_book.pretrained.layout import (
+from attention_book.pretrained.layers import (
     Layer,
+    layer_parts,
+    place,
+    place_layer,
+)
+from attention_book.pretrained.layout import (
     Layout,
     Place,
     collect,
     fill,
-    layer_parts,
-    place,
-    place_layer,
 )
 from attention_book.pretrained.marian import (
     ConcatenatedSinusoids,

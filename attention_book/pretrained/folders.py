@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (7fcf52016cc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (aa1d3cdd7754). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import re
@@ -76,7 +76,7 @@ _BESIDE = (
 
 
 def _find_weights(folder: Path) -> Path:
-    """Return the path of the weights; ValueError if they are of other kinds."""
+    """Return the path of the weights; ValueError if they are a pickle."""
     path = folder / _WEIGHTS
     if not path.exists():
         for name, what in _OTHERS.items():

@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (95b7d986f90f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (92968c086cc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -13,7 +13,8 @@ from attention_book.checks import check_vectors
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
 from attention_book.encoder import FeedForward
 from attention_book.positions import SinusoidalPositions, position_angles
-from attention_book.pretrained.layout import Layout, Place, place_layer
+from attention_book.pretrained.layers import place_layer
+from attention_book.pretrained.layout import Layout, Place
 from attention_book.transformer import Transformer, TransformerConfig
 
 

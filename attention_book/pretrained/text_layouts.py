@@ -1,16 +1,12 @@
-# Made from docs/chapters/58-pretrained-files.md (14396488a11a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (528a62bc16ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.language_models.models import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.pretrained.layout import (
-    Layout,
-    Place,
-    place,
-    place_layer,
-)
+from attention_book.pretrained.layers import place, place_layer
+from attention_book.pretrained.layout import Layout, Place
 from attention_book.pretrained.names import BERT_LAYER, GPT2_LAYER
 from attention_book.tasks.heads import SequenceClassifier
 

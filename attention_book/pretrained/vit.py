@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (7868e152d11b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (ee70d80e6227). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import re
 from functools import partial
@@ -9,12 +9,8 @@ import torch
 from torch import nn
 
 from attention_book.pretrained.family import Family
-from attention_book.pretrained.layout import (
-    Layout,
-    Place,
-    place,
-    place_layer,
-)
+from attention_book.pretrained.layers import place, place_layer
+from attention_book.pretrained.layout import Layout, Place
 from attention_book.pretrained.reading import (
     READABLE,
     build_on_meta,
