@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (61a7e13fd864). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (a7a10f44f0ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.pretrained.folders import (
     Pretrained,
     fingerprint,
@@ -12,14 +12,14 @@ from attention_book.pretrained.foreign_tokenizers import (
 from attention_book.pretrained.layers import (
     Layer,
     layer_parts,
-    place,
-    place_layer,
+    map_layer,
+    map_weights,
 )
 from attention_book.pretrained.layout import (
+    JoinedViews,
     Layout,
-    Place,
     collect,
-    fill,
+    load_tensors,
 )
 from attention_book.pretrained.marian import (
     ConcatenatedSinusoids,
@@ -35,27 +35,27 @@ from attention_book.pretrained.vit import load_vit, timm_layout, vit_layout
 
 __all__ = [
     "ConcatenatedSinusoids",
+    "JoinedViews",
     "Layer",
     "Layout",
     "MarianActivation",
     "MarianConfig",
     "MarianTokenizer",
     "MarianTransformer",
-    "Place",
     "Pretrained",
     "TextTokenizer",
     "bert_layout",
     "book_ids",
     "collect",
-    "fill",
     "fingerprint",
     "from_pretrained",
     "gpt2_layout",
     "layer_parts",
+    "load_tensors",
     "load_vit",
+    "map_layer",
+    "map_weights",
     "marian_layout",
-    "place",
-    "place_layer",
     "save_pretrained",
     "timm_layout",
     "vit_layout",

@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (e510dbebb6aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (d915af5c1991). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from torch import nn
@@ -56,7 +56,7 @@ def _build_marian(settings: Settings) -> MarianTransformer:
     if decoder_vocab_size is not None:
         settings.demand(decoder_vocab_size=vocab_size)
     name = "activation_function"
-    activation: Any = settings.choose(name, _MARIAN_ACTIVATIONS, "gelu")
+    activation: Any = settings.lookup(name, _MARIAN_ACTIVATIONS, "gelu")
     scale = settings.entries.get("scale_embedding", False)
     settings.demand(scale_embedding=bool(scale))
     return MarianTransformer(

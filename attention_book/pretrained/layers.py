@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (fc07a060d5cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (0c846e4f58d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,10 +8,10 @@ from torch import Tensor
 from attention_book.decoder import DecoderLayer
 from attention_book.encoder import EncoderLayer
 from attention_book.multi_head import MultiHeadAttention
-from attention_book.pretrained.layout import Layout, Place
+from attention_book.pretrained.layout import JoinedViews, Layout
 
 
-__all__ = ["Layer", "layer_parts", "place", "place_layer"]
+__all__ = ["Layer", "layer_parts", "map_layer", "map_weights"]
 
 
 class Layer(NamedTuple):
@@ -52,7 +52,9 @@ def layer_parts(
 
 
 @torch.no_grad()
-def place(name: str, *layers: Any, is_transposed: bool = False) -> Layout:
+def map_weights(
+    name: str, *layers: Any, is_transposed: bool = False
+) -> Layout:
     """Return where name.weight and name.bias of a file stand here.
 
     Args:
@@ -63,13 +65,13 @@ def place(name: str, *layers: Any, is_transposed: bool = False) -> Layout:
     weights = tuple(layer.weight for layer in layers)
     biases = tuple(layer.bias for layer in layers)
     if is_transposed and weights[0].ndim == 2:
-        weight = Place(tuple(x.T for x in weights), dim=1)
+        weight = JoinedViews(tuple(x.T for x in weights), dim=1)
     else:
-        weight = Place(weights)
-    return {f"{name}.weight": weight, f"{name}.bias": Place(biases)}
+        weight = JoinedViews(weights)
+    return {f"{name}.weight": weight, f"{name}.bias": JoinedViews(biases)}
 
 
-def place_layer(
+def map_layer(
     stem: str,
     layer: Any,
     names: Mapping[str, Sequence[str]],
@@ -82,11 +84,13 @@ def place_layer(
         stem: What their names begin with.
         layer: Of the model: an EncoderLayer or a DecoderLayer.
         names: For each name in the file, the parts that it joins.
-        is_transposed: As in place.
+        is_transposed: As in map_weights.
     """
     parts = layer_parts(layer)
     layout: Layout = {}
     for name, joined in names.items():
         layers = [parts[part] for part in joined]
-        layout |= place(f"{stem}.{name}", *layers, is_transposed=is_transposed)
+        layout |= map_weights(
+            f"{stem}.{name}", *layers, is_transposed=is_transposed
+        )
     return layout

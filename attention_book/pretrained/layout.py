@@ -1,4 +1,4 @@
-# Made from docs/chapters/19-pretrained.md (6a52f6c07c84). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/19-pretrained.md (3d3191e4f452). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -7,10 +7,10 @@ from torch import Tensor
 from attention_book.tensor_files import Tensors, check_tensors
 
 
-__all__ = ["Layout", "Place", "collect", "fill"]
+__all__ = ["JoinedViews", "Layout", "collect", "load_tensors"]
 
 
-class Place(NamedTuple):
+class JoinedViews(NamedTuple):
     """Where the numbers of one tensor of a file stand in a model.
 
     Attributes:
@@ -34,26 +34,26 @@ class Place(NamedTuple):
         return torch.cat(self.views, self.dim)
 
     @torch.no_grad()
-    def copy_rows(self, start: int, rows: Tensor) -> None:
-        """Copy rows of the file's tensor, from number start on, here."""
+    def copy_rows(self, first: int, part: Tensor) -> None:
+        """Copy rows of the file's tensor here, from number first on."""
         if self.dim:
             sizes = [view.shape[self.dim] for view in self.views]
-            parts = torch.split(rows, sizes, self.dim)
-            for view, part in zip(self.views, parts, strict=True):
-                view[start : start + len(rows)].copy_(part)
+            pieces = torch.split(part, sizes, self.dim)
+            for view, piece in zip(self.views, pieces, strict=True):
+                view[first : first + len(part)].copy_(piece)
             return
         for view in self.views:
-            end = min(start + len(rows), len(view))
-            if start < end:
-                view[start:end].copy_(rows[: end - start])
-                rows = rows[end - start :]
-            start = max(0, start - len(view))
+            end = min(first + len(part), len(view))
+            if first < end:
+                view[first:end].copy_(part[: end - first])
+                part = part[end - first :]
+            first = max(0, first - len(view))
 
 
-Layout = dict[str, Place]  # by the names in the file
+Layout = dict[str, JoinedViews]  # by the names in the file
 
 
-def fill(layout: Layout, tensors: Tensors) -> None:
+def load_tensors(layout: Layout, tensors: Tensors) -> None:
     """Copy the tensors of a file into a model.
 
     Raises:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (92968c086cc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (14e42fc3e976). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -13,8 +13,8 @@ from attention_book.checks import check_vectors
 from attention_book.corpus.special_tokens import BOS, EOS, PAD
 from attention_book.encoder import FeedForward
 from attention_book.positions import SinusoidalPositions, position_angles
-from attention_book.pretrained.layers import place_layer
-from attention_book.pretrained.layout import Layout, Place
+from attention_book.pretrained.layers import map_layer
+from attention_book.pretrained.layout import JoinedViews, Layout
 from attention_book.transformer import Transformer, TransformerConfig
 
 
@@ -177,7 +177,7 @@ _DECODER_LAYER = {
 
 
 @torch.no_grad()
-def _rows(table: Tensor, ids: list[int], dim: int) -> Place:
+def _reordered(table: Tensor, ids: list[int], dim: int) -> JoinedViews:
     """Return where a table stands of which each row has another id here.
 
     Ids that follow one another are one view.
@@ -188,7 +188,7 @@ def _rows(table: Tensor, ids: list[int], dim: int) -> Place:
         if end == len(ids) or ids[end] != ids[end - 1] + 1:
             views.append(table.narrow(dim, ids[start], end - start))
             start = end
-    return Place(tuple(views), dim)
+    return JoinedViews(tuple(views), dim)
 
 
 def marian_layout(model: MarianTransformer) -> Layout:
@@ -196,13 +196,13 @@ def marian_layout(model: MarianTransformer) -> Layout:
     ids = book_ids(model.config)
     tokens = model.target_embedding.tokens.weight
     layout = {
-        "model.shared.weight": _rows(tokens, ids, 0),
-        "final_logits_bias": _rows(model.bias[None], ids, 1),
+        "model.shared.weight": _reordered(tokens, ids, 0),
+        "final_logits_bias": _reordered(model.bias[None], ids, 1),
     }
     for i, layer in enumerate(model.encoder.layers):
         stem = f"model.encoder.layers.{i}"
-        layout |= place_layer(stem, layer, _ENCODER_LAYER)
+        layout |= map_layer(stem, layer, _ENCODER_LAYER)
     for i, layer in enumerate(model.decoder.layers):
         stem = f"model.decoder.layers.{i}"
-        layout |= place_layer(stem, layer, _DECODER_LAYER)
+        layout |= map_layer(stem, layer, _DECODER_LAYER)
     return layout

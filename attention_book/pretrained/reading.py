@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (1c1ab8af53ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (9af8eadd38a0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_book.checkpoints.models import _NoInit
 from attention_book.pretrained.family import Family
-from attention_book.pretrained.layout import Layout, Place
+from attention_book.pretrained.layout import JoinedViews, Layout
 from attention_book.tensor_files import (
     DTYPES,
     TensorFile,
@@ -47,7 +47,7 @@ class SlicedFile:
         ends = accumulate(sizes, initial=begin)
         self.starts = dict(zip(self.tensors, ends, strict=False))
 
-    def rows(self, name: str) -> Iterator[tuple[int, Tensor]]:
+    def slices(self, name: str) -> Iterator[tuple[int, Tensor]]:
         """Yield the rows of a tensor, some at a time, with their number.
 
         Raises:
@@ -65,15 +65,15 @@ class SlicedFile:
             check_finite(name, part)
             yield start, part
 
-    def fill(self, name: str, where: Place) -> None:
+    def copy(self, name: str, where: JoinedViews) -> None:
         """Copy a tensor to its place in a model."""
-        for start, rows in self.rows(name):
+        for start, rows in self.slices(name):
             where.copy_rows(start, rows)
 
-    def check_twin(self, name: str, where: Place) -> None:
+    def check_twin(self, name: str, where: JoinedViews) -> None:
         """Raise ValueError unless a tensor repeats what stands in a model."""
         known = where.join().float()
-        for start, rows in self.rows(name):
+        for start, rows in self.slices(name):
             if not torch.equal(known[start : start + len(rows)], rows.float()):
                 raise ValueError(
                     f"wanted {name} tied to the embeddings, got other numbers"
@@ -147,7 +147,7 @@ def read_model(file: TensorFile, model: nn.Module, family: Family) -> Any:
         nn.init.zeros_(parameter)  # what no file has: the book's <pad>
     layout = family.layout(model)
     for name, where in layout.items():
-        sliced.fill(names[name], where)
+        sliced.copy(names[name], where)
     for twin in sorted(twins):
         sliced.check_twin(names[twin], layout[family.twins[twin]])
     return model.eval()

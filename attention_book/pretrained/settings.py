@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (307238687e40). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (4e72c0e60766). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ class Settings:
                     f"wanted {name} = {value!r}, got {one_line(repr(got), 60)}"
                 )
 
-    def choose(self, name: str, table: Mapping[str, str], default: str) -> str:
+    def lookup(self, name: str, table: Mapping[str, str], default: str) -> str:
         """Return the book's word for an entry; ValueError if it has none."""
         got = self.entries.get(name, default)
         if type(got) is not str or got not in table:

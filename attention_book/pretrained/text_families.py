@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (cfd3b146884c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (9ad0e4f1f3e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.language_models.models import (
@@ -32,7 +32,7 @@ def _bert_config(settings: Settings) -> TextConfig:
         add_cross_attention=False,
         tie_word_embeddings=True,
     )
-    activation: Any = settings.choose("hidden_act", _GELU, "gelu")
+    activation: Any = settings.lookup("hidden_act", _GELU, "gelu")
     return TextConfig(
         vocab_size=settings.count("vocab_size", 30_522),
         max_length=settings.count("max_position_embeddings", 512),
@@ -50,7 +50,7 @@ def _bert_config(settings: Settings) -> TextConfig:
 
 def _build_masked(settings: Settings) -> MaskedLanguageModel:
     """Make BertForMaskedLM, whose head has the same activation."""
-    settings.choose("hidden_act", {"gelu": "gelu"}, "gelu")
+    settings.lookup("hidden_act", {"gelu": "gelu"}, "gelu")
     return MaskedLanguageModel(_bert_config(settings))
 
 
@@ -86,7 +86,7 @@ def _build_gpt2(settings: Settings) -> CausalLanguageModel:
         scale_attn_by_inverse_layer_idx=False,
         tie_word_embeddings=True,
     )
-    activation: Any = settings.choose("activation_function", _GELU, "gelu_new")
+    activation: Any = settings.lookup("activation_function", _GELU, "gelu_new")
     d_model = settings.count("n_embd", 768)
     return CausalLanguageModel(
         TextConfig(

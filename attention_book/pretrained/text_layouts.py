@@ -1,12 +1,12 @@
-# Made from docs/chapters/58-pretrained-files.md (528a62bc16ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (0506d545dc48). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.language_models.models import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.pretrained.layers import place, place_layer
-from attention_book.pretrained.layout import Layout, Place
+from attention_book.pretrained.layers import map_layer, map_weights
+from attention_book.pretrained.layout import JoinedViews, Layout
 from attention_book.pretrained.names import BERT_LAYER, GPT2_LAYER
 from attention_book.tasks.heads import SequenceClassifier
 
@@ -21,11 +21,13 @@ def _bert_trunk(trunk: Any) -> Layout:
         "position": trunk.positions.table,
         "token_type": trunk.segments.weight,
     }
-    layout = place("bert.embeddings.LayerNorm", trunk.embedding_norm)
+    layout = map_weights("bert.embeddings.LayerNorm", trunk.embedding_norm)
     for kind, table in tables.items():
-        layout[f"bert.embeddings.{kind}_embeddings.weight"] = Place((table,))
+        layout[f"bert.embeddings.{kind}_embeddings.weight"] = JoinedViews(
+            (table,)
+        )
     for i, layer in enumerate(trunk.encoder.layers):
-        layout |= place_layer(f"bert.encoder.layer.{i}", layer, BERT_LAYER)
+        layout |= map_layer(f"bert.encoder.layer.{i}", layer, BERT_LAYER)
     return layout
 
 
@@ -39,12 +41,12 @@ def bert_layout(model: Any) -> Layout:
     layout = _bert_trunk(model.encoder)
     if isinstance(model, MaskedLanguageModel):
         head = "cls.predictions"
-        layout |= place(f"{head}.transform.dense", model.transform)
-        layout |= place(f"{head}.transform.LayerNorm", model.norm)
-        return {**layout, f"{head}.bias": Place((model.bias,))}
+        layout |= map_weights(f"{head}.transform.dense", model.transform)
+        layout |= map_weights(f"{head}.transform.LayerNorm", model.norm)
+        return {**layout, f"{head}.bias": JoinedViews((model.bias,))}
     if isinstance(model, SequenceClassifier):
-        layout |= place("bert.pooler.dense", model.pooler)
-    return layout | place("classifier", model.head)
+        layout |= map_weights("bert.pooler.dense", model.pooler)
+    return layout | map_weights("classifier", model.head)
 
 
 def gpt2_layout(model: CausalLanguageModel) -> Layout:
@@ -54,11 +56,11 @@ def gpt2_layout(model: CausalLanguageModel) -> Layout:
     """
     trunk = model.encoder
     layout = {
-        "transformer.wte.weight": Place((trunk.tokens.weight,)),
-        "transformer.wpe.weight": Place((trunk.positions.table,)),
-        **place("transformer.ln_f", trunk.encoder.norm),
+        "transformer.wte.weight": JoinedViews((trunk.tokens.weight,)),
+        "transformer.wpe.weight": JoinedViews((trunk.positions.table,)),
+        **map_weights("transformer.ln_f", trunk.encoder.norm),
     }
     for i, layer in enumerate(trunk.encoder.layers):
         stem = f"transformer.h.{i}"
-        layout |= place_layer(stem, layer, GPT2_LAYER, is_transposed=True)
+        layout |= map_layer(stem, layer, GPT2_LAYER, is_transposed=True)
     return layout

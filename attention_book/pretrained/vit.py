@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (ee70d80e6227). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (ebc172e96c42). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import re
 from functools import partial
@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from attention_book.pretrained.family import Family
-from attention_book.pretrained.layers import place, place_layer
-from attention_book.pretrained.layout import Layout, Place
+from attention_book.pretrained.layers import map_layer, map_weights
+from attention_book.pretrained.layout import JoinedViews, Layout
 from attention_book.pretrained.reading import (
     READABLE,
     build_on_meta,
@@ -47,7 +47,7 @@ _TIMM_LAYER = {
 
 
 @torch.no_grad()
-def _place_patches(name: str, model: ViT) -> Layout:
+def _map_patches(name: str, model: ViT) -> Layout:
     """Return where the convolution that cuts and projects patches stands.
 
     Its features of a patch come as (channel, row, column), ours as (row,
@@ -56,17 +56,17 @@ def _place_patches(name: str, model: ViT) -> Layout:
     side = model.config.patch_size
     weight = model.embed.weight.view(-1, side, side, model.config.n_channels)
     return {
-        f"{name}.weight": Place((weight.permute(0, 3, 1, 2),)),
-        f"{name}.bias": Place((model.embed.bias,)),
+        f"{name}.weight": JoinedViews((weight.permute(0, 3, 1, 2),)),
+        f"{name}.bias": JoinedViews((model.embed.bias,)),
     }
 
 
 @torch.no_grad()
-def _place_tokens(token: str, positions: str, model: ViT) -> Layout:
+def _map_tokens(token: str, positions: str, model: ViT) -> Layout:
     """Return where the class token and the positions stand."""
-    layout = {positions: Place((model.positions.table[None],))}
+    layout = {positions: JoinedViews((model.positions.table[None],))}
     if model.class_token is not None:
-        layout[token] = Place((model.class_token[None, None],))
+        layout[token] = JoinedViews((model.class_token[None, None],))
     return layout
 
 
@@ -74,30 +74,30 @@ def vit_layout(model: ViT) -> Layout:
     """Return where the tensors of transformers' ViT stand in ours."""
     stem = "vit.embeddings"
     layout = {
-        **_place_tokens(
+        **_map_tokens(
             f"{stem}.cls_token", f"{stem}.position_embeddings", model
         ),
-        **_place_patches(f"{stem}.patch_embeddings.projection", model),
-        **place("vit.layernorm", model.encoder.norm),
+        **_map_patches(f"{stem}.patch_embeddings.projection", model),
+        **map_weights("vit.layernorm", model.encoder.norm),
     }
     for i, layer in enumerate(model.encoder.layers):
-        layout |= place_layer(f"vit.encoder.layer.{i}", layer, _VIT_LAYER)
+        layout |= map_layer(f"vit.encoder.layer.{i}", layer, _VIT_LAYER)
     if not isinstance(model.head, nn.Identity):
-        layout |= place("classifier", model.head)
+        layout |= map_weights("classifier", model.head)
     return layout
 
 
 def timm_layout(model: ViT) -> Layout:
     """Return where the tensors of timm's VisionTransformer stand in ours."""
     layout = {
-        **_place_tokens("cls_token", "pos_embed", model),
-        **_place_patches("patch_embed.proj", model),
-        **place("norm", model.encoder.norm),
+        **_map_tokens("cls_token", "pos_embed", model),
+        **_map_patches("patch_embed.proj", model),
+        **map_weights("norm", model.encoder.norm),
     }
     for i, layer in enumerate(model.encoder.layers):
-        layout |= place_layer(f"blocks.{i}", layer, _TIMM_LAYER)
+        layout |= map_layer(f"blocks.{i}", layer, _TIMM_LAYER)
     if not isinstance(model.head, nn.Identity):
-        layout |= place("head", model.head)
+        layout |= map_weights("head", model.head)
     return layout
 
 
