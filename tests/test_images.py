@@ -201,7 +201,7 @@ def test_smaller_images_as_timm_does(timm: Any, tmp_path: Path) -> None:
 def timm_state(model: ViT) -> dict[str, Tensor]:
     """A model of ours, under timm's names and in its shapes."""
     state = model.state_dict()
-    weight = state["embed.weight"].view(24, PATCH, PATCH, CHANNELS)
+    weight = state["embed.weight"].view(-1, PATCH, PATCH, CHANNELS)
     found = {
         "cls_token": state["class_token"].view(1, 1, -1),
         "pos_embed": state["positions.table"][None],

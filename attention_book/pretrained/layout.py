@@ -1,4 +1,4 @@
-# Made from docs/chapters/19-pretrained.md (3d3191e4f452). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/19-pretrained.md (53c7da6e739b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch
@@ -34,19 +34,19 @@ class JoinedViews(NamedTuple):
         return torch.cat(self.views, self.dim)
 
     @torch.no_grad()
-    def copy_rows(self, first: int, part: Tensor) -> None:
+    def copy_rows(self, first: int, some: Tensor) -> None:
         """Copy rows of the file's tensor here, from number first on."""
         if self.dim:
             sizes = [view.shape[self.dim] for view in self.views]
-            pieces = torch.split(part, sizes, self.dim)
+            pieces = torch.split(some, sizes, self.dim)
             for view, piece in zip(self.views, pieces, strict=True):
-                view[first : first + len(part)].copy_(piece)
+                view[first : first + len(some)].copy_(piece)
             return
         for view in self.views:
-            end = min(first + len(part), len(view))
+            end = min(first + len(some), len(view))
             if first < end:
-                view[first:end].copy_(part[: end - first])
-                part = part[end - first :]
+                view[first:end].copy_(some[: end - first])
+                some = some[end - first :]
             first = max(0, first - len(view))
 
 
