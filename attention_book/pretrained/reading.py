@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (9af8eadd38a0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (8746000ef4ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -46,24 +46,30 @@ class SlicedFile:
         sizes = [x.numel() * x.itemsize for x in self.tensors.values()]
         ends = accumulate(sizes, initial=begin)
         self.starts = dict(zip(self.tensors, ends, strict=False))
+        self.buffer = torch.empty(_SLICE, dtype=torch.uint8)
 
     def slices(self, name: str) -> Iterator[tuple[int, Tensor]]:
         """Yield the rows of a tensor, some at a time, with their number.
+
+        Each is good until the next one comes, which takes its memory.
 
         Raises:
             ValueError: A number is infinite or NaN, or some are missing.
         """
         promised = self.tensors[name]
-        n_rows = max(1, len(promised))
-        n = max(1, _SLICE * n_rows // max(1, promised.nbytes))
+        row_size = max(1, promised.nbytes // max(1, len(promised)))
+        n = max(1, _SLICE // row_size)
+        if row_size > len(self.buffer):
+            self.buffer = torch.empty(row_size, dtype=torch.uint8)
         self.file.seek(self.starts[name])
         for start in range(0, len(promised), n):
-            part = torch.empty_like(promised[start : start + n], device="cpu")
-            data = part.reshape(-1).view(torch.uint8).numpy().data
-            if self.file.readinto(data) != len(data):
+            some = promised[start : start + n]
+            data = self.buffer[: some.nbytes]
+            if self.file.readinto(data.numpy().data) != len(data):
                 raise ValueError("wanted a whole safetensors file: it shrank")
-            check_finite(name, part)
-            yield start, part
+            found = data.view(promised.dtype).view(some.shape)
+            check_finite(name, found)
+            yield start, found
 
     def copy(self, name: str, where: JoinedViews) -> None:
         """Copy a tensor to its place in a model."""
