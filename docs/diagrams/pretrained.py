@@ -7,7 +7,7 @@ LEFT = 12
 RIGHT = 334  # where the book's side begins
 TRANSPOSED = "转置 | transposed"
 
-drawing = Drawing(height=590)
+drawing = Drawing(height=634)
 
 
 def heading(y, label):
