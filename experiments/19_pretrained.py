@@ -29,9 +29,9 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     rows = [
         [
             "模型 | model",
-            "logits 至多 | logits up to",
-            "相差至多 | difference up to",
-            "选的一样，共 150 | same choice, of 150",
+            "最大的 logit | largest logit",
+            "最大的差 | largest difference",
+            "150 次里选择相同 | same choice, of 150",
         ]
     ]
     for key in results:
