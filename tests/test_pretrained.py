@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -809,6 +810,34 @@ def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
     for text in ("", "{}", '{"model": 3}', "[" * 100_000):
         (tmp_path / "tokenizer.json").write_text(text)
         assert "tokenizer.json: " in refusal(tmp_path)
+
+
+HOSTILE = [None, 0, -1, 1.5, True, "x", "relu", [], {}, [1], 2**62]
+
+
+def test_altered_folders_are_read_or_refused_in_one_line(
+    folder: Path,
+) -> None:
+    rng = random.Random(0)
+    config, weights = folder / "config.json", folder / "model.safetensors"
+    entries, data = json.loads(config.read_text()), weights.read_bytes()
+    n_header = 8 + int.from_bytes(data[:8], "little")
+    for number in range(90):
+        altered = bytearray(data)
+        changed = dict(entries)
+        if number % 3:
+            name = rng.choice(sorted(entries))
+            changed[name] = rng.choice(HOSTILE)
+        else:
+            for _ in range(3):
+                altered[rng.randrange(n_header)] = rng.randrange(256)
+        config.write_text(json.dumps(changed))
+        weights.write_bytes(altered)
+        try:
+            from_pretrained(folder)
+        except (OSError, ValueError) as error:
+            assert str(error).isprintable()
+            assert str(error).startswith(str(folder))
 
 
 # A folder of timm's
