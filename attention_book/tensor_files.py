@@ -1,11 +1,11 @@
-# Made from docs/chapters/55-tensor-files.md (0021e70e7342). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/55-tensor-files.md (c70198fab445). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 import math
 import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
@@ -116,7 +116,9 @@ def _is_count(x: object) -> bool:
     return type(x) is int and 0 <= x < 2**48
 
 
-def _promise(name: str, entry: Any, offset: int) -> Tensor:
+def _promise(
+    name: str, entry: Any, offset: int, dtypes: Mapping[str, torch.dtype]
+) -> Tensor:
     """Return a tensor of the header, on meta; its numbers begin at offset.
 
     Raises:
@@ -130,8 +132,8 @@ def _promise(name: str, entry: Any, offset: int) -> Tensor:
     }:
         raise ValueError(f"no dtype, shape and data_offsets {where}")
     dtype = entry["dtype"]
-    if type(dtype) is not str or dtype not in DTYPES:
-        known = ", ".join(DTYPES)
+    if type(dtype) is not str or dtype not in dtypes:
+        known = ", ".join(dtypes)
         got = one_line(dtype, 30)
         raise ValueError(f"the dtype {got!r} {where}, not one of {known}")
     shape = entry["shape"]
@@ -139,7 +141,7 @@ def _promise(name: str, entry: Any, offset: int) -> Tensor:
         raise ValueError(f"no shape of at most 8 axes {where}")
     if not all(map(_is_count, shape)):
         raise ValueError(f"the shape {one_line(shape, 60)} {where}")
-    n_bytes = math.prod(shape) * DTYPES[dtype].itemsize
+    n_bytes = math.prod(shape) * dtypes[dtype].itemsize
     if _offsets(entry) != [offset, offset + n_bytes]:
         got = one_line(entry["data_offsets"], 60)
         raise ValueError(
@@ -147,7 +149,7 @@ def _promise(name: str, entry: Any, offset: int) -> Tensor:
         )
     if offset + n_bytes >= 2**48:
         raise ValueError(f"the shape {shape} {where}")
-    return torch.empty(shape, dtype=DTYPES[dtype], device="meta")
+    return torch.empty(shape, dtype=dtypes[dtype], device="meta")
 
 
 def _offsets(entry: Any) -> list[int]:
@@ -163,6 +165,7 @@ class TensorFile:
 
     Args:
         file: Open for reading, at its beginning.
+        dtypes: Which are accepted, by their names in the header.
 
     Attributes:
         tensors: What it promises, on meta, which takes no memory.
@@ -172,8 +175,13 @@ class TensorFile:
         ValueError: It is cut off, or the header is none of ours.
     """
 
-    def __init__(self, file: BufferedIOBase) -> None:
+    def __init__(
+        self,
+        file: BufferedIOBase,
+        dtypes: Mapping[str, torch.dtype] = DTYPES,
+    ) -> None:
         self.file = file
+        self.dtypes = dtypes
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         n = int.from_bytes(file.read(8), "little")
@@ -214,7 +222,7 @@ class TensorFile:
         self.tensors: Tensors = {}
         end = 0
         for name in sorted(entries, key=lambda x: _offsets(entries[x])):
-            tensor = _promise(name, entries[name], end)
+            tensor = _promise(name, entries[name], end, self.dtypes)
             self.tensors[name] = tensor
             end += tensor.numel() * tensor.itemsize
         return end
@@ -261,7 +269,9 @@ FAULTS = (  # what a file made by bad luck or bad will may raise
 
 
 @contextmanager
-def open_tensors(path: str | Path) -> Iterator[TensorFile]:
+def open_tensors(
+    path: str | Path, dtypes: Mapping[str, torch.dtype] = DTYPES
+) -> Iterator[TensorFile]:
     """Open a safetensors file; what is wrong in it is one line with its path.
 
     Raises:
@@ -272,7 +282,7 @@ def open_tensors(path: str | Path) -> Iterator[TensorFile]:
     check_regular(path)
     with Path(path).open("rb") as file:
         try:
-            yield TensorFile(file)
+            yield TensorFile(file, dtypes)
         except FAULTS as error:
             why = f"has no {error}" if isinstance(error, KeyError) else error
             why = one_line(why) or "does not fit into memory"

@@ -201,7 +201,7 @@ def test_smaller_images_as_timm_does(timm: Any, tmp_path: Path) -> None:
 def timm_state(model: ViT) -> dict[str, Tensor]:
     """A model of ours, under timm's names and in its shapes."""
     state = model.state_dict()
-    weight = state["embed.weight"].view(24, PATCH, PATCH, CHANNELS)
+    weight = state["embed.weight"].view(-1, PATCH, PATCH, CHANNELS)
     found = {
         "cls_token": state["class_token"].view(1, 1, -1),
         "pos_embed": state["positions.table"][None],
@@ -250,17 +250,20 @@ def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
     [
         (
             {"blocks.1.attn.qkv.bias": None},
-            "wanted blocks.1.attn.qkv.bias, got none",
+            r"wanted blocks.1.attn.qkv.bias of shape \(72,\), got none",
         ),
         ({"pos_embed": None}, "wanted pos_embed, got none"),
-        ({"norm.weight": None}, "wanted norm.weight, got none"),
+        (
+            {"norm.weight": None},
+            r"wanted norm.weight of shape \(24,\), got none",
+        ),
         (
             {"blocks.0.mlp.fc2.weight": torch.zeros(24, 41)},
             r"blocks.0.mlp.fc2.weight of shape \(24, 40\), got \(24, 41\)",
         ),
         (
             {"pos_embed": torch.zeros(1, 12, 24)},
-            r"wanted pos_embed of shape \(10, 24\), got \(12, 24\)",
+            r"wanted pos_embed of shape \(1, 10, 24\), got \(1, 12, 24\)",
         ),
         (
             {"pos_embed": torch.zeros(10, 24)},
@@ -268,12 +271,12 @@ def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
         ),
         (
             {"blocks.0.ls1.gamma": torch.zeros(24)},
-            "wanted a plain ViT, got blocks.0.ls1.gamma",
+            "wanted no tensor 'blocks.0.ls1.gamma'",
         ),
         ({"patch_embed.proj.weight": None}, "wanted a ViT of timm or Hugging"),
         (
             {"blocks.7.norm1.bias": torch.zeros(24)},
-            "wanted blocks.2.attn.qkv.weight, got none",
+            r"wanted blocks.2.norm1.weight of shape \(24,\), got none",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (03221555a41a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (c22d01b7eb3e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -31,7 +31,7 @@ from attention_book.corpus.tokenizers import WordTokenizer
 from attention_book.decoding.alignment import cross_weights
 from attention_book.decoding.confidence import Translation
 from attention_book.fast_decoding.translator import GRAMMAR, Translator
-from attention_book.runtime import get_compute_config
+from attention_book.runtime import ComputeConfig, get_compute_config
 
 
 __all__ = ["Line", "Source", "check_line", "read_lines", "translate"]
@@ -50,6 +50,10 @@ def translate(
         Option(help="Translate each line of this file; - is standard input."),
     ] = None,
     model: ModelFile = GRAMMAR,
+    checkpoint: Annotated[
+        Path | None,
+        Option(help="A folder with a Marian model, instead of --model."),
+    ] = None,
     beam: BeamSize = 1,
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
@@ -63,10 +67,14 @@ def translate(
     """Translate English sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
-    model_bytes = model.stat().st_size
-    compute = get_compute_config(device, precision, model_bytes=model_bytes)
+    if checkpoint and model != GRAMMAR:
+        raise typer.BadParameter("give --model or --checkpoint, not both")
+    weights = checkpoint / "model.safetensors" if checkpoint else model
+    is_there = weights.exists() or not checkpoint
+    n_bytes = weights.stat().st_size if is_there else 0
+    compute = get_compute_config(device, precision, model_bytes=n_bytes)
     with _open_source(texts, file) as source, _progress(source) as advance:
-        translator = Translator.load(model, compute)
+        translator = _load(model, checkpoint, compute)
         is_empty, is_wrong = True, False
         for line, translation in _translate_lines(translator, source, beam):
             if line.error:
@@ -86,6 +94,30 @@ def translate(
         raise ValueError(f"{source.name}: nothing to translate, got 0 words")
     if is_wrong:
         raise typer.Exit(1)
+
+
+def _load(
+    model: Path, checkpoint: Path | None, compute: ComputeConfig
+) -> Translator:
+    """Make the translator of a file, or of a folder with a Marian model."""
+    if checkpoint is None:
+        return Translator.load(model, compute)
+    from attention_book.pretrained.folders import from_pretrained
+    from attention_book.pretrained.marian import MarianTransformer
+
+    found = from_pretrained(checkpoint)
+    if not isinstance(found.model, MarianTransformer):
+        raise ValueError(
+            f"{checkpoint}: wanted a Marian model, got a "
+            f"{type(found.model).__name__}"
+        )
+    if not found.tokenizers:
+        raise FileNotFoundError(
+            f"{checkpoint}: wanted vocab.json, source.spm and target.spm, "
+            "got no vocab.json"
+        )
+    source, target = found.tokenizers
+    return Translator(found.model, source, target, compute)
 
 
 _CHUNK = 128  # lines that are translated together

@@ -1,4 +1,4 @@
-# Made from docs/chapters/37-images.md (54de1a995fdf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/37-images.md (db46021ee78e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.images.classifier import DIGITS, UNSURE, Classifier
 from attention_book.images.files import (
     find_ink,
@@ -7,7 +7,7 @@ from attention_book.images.files import (
     to_digit,
     to_pixels,
 )
-from attention_book.images.weights import load_vit
+from attention_book.pretrained.vit import load_vit
 
 
 __all__ = [

@@ -1,0 +1,66 @@
+# Made from docs/chapters/58-pretrained-files.md (0506d545dc48). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import Any
+
+from attention_book.language_models.models import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+)
+from attention_book.pretrained.layers import map_layer, map_weights
+from attention_book.pretrained.layout import JoinedViews, Layout
+from attention_book.pretrained.names import BERT_LAYER, GPT2_LAYER
+from attention_book.tasks.heads import SequenceClassifier
+
+
+__all__ = ["bert_layout", "gpt2_layout"]
+
+
+def _bert_trunk(trunk: Any) -> Layout:
+    """Return where the tensors of transformers' BertModel stand."""
+    tables = {
+        "word": trunk.tokens.weight,
+        "position": trunk.positions.table,
+        "token_type": trunk.segments.weight,
+    }
+    layout = map_weights("bert.embeddings.LayerNorm", trunk.embedding_norm)
+    for kind, table in tables.items():
+        layout[f"bert.embeddings.{kind}_embeddings.weight"] = JoinedViews(
+            (table,)
+        )
+    for i, layer in enumerate(trunk.encoder.layers):
+        layout |= map_layer(f"bert.encoder.layer.{i}", layer, BERT_LAYER)
+    return layout
+
+
+def bert_layout(model: Any) -> Layout:
+    """Return where the tensors of a BERT of transformers stand in ours.
+
+    Args:
+        model: A MaskedLanguageModel, SequenceClassifier or TokenClassifier
+            with post-norm and segments.
+    """
+    layout = _bert_trunk(model.encoder)
+    if isinstance(model, MaskedLanguageModel):
+        head = "cls.predictions"
+        layout |= map_weights(f"{head}.transform.dense", model.transform)
+        layout |= map_weights(f"{head}.transform.LayerNorm", model.norm)
+        return {**layout, f"{head}.bias": JoinedViews((model.bias,))}
+    if isinstance(model, SequenceClassifier):
+        layout |= map_weights("bert.pooler.dense", model.pooler)
+    return layout | map_weights("classifier", model.head)
+
+
+def gpt2_layout(model: CausalLanguageModel) -> Layout:
+    """Return where the tensors of transformers' GPT2LMHeadModel stand.
+
+    Its Conv1D keeps matrices as (in, out): each is transposed.
+    """
+    trunk = model.encoder
+    layout = {
+        "transformer.wte.weight": JoinedViews((trunk.tokens.weight,)),
+        "transformer.wpe.weight": JoinedViews((trunk.positions.table,)),
+        **map_weights("transformer.ln_f", trunk.encoder.norm),
+    }
+    for i, layer in enumerate(trunk.encoder.layers):
+        stem = f"transformer.h.{i}"
+        layout |= map_layer(stem, layer, GPT2_LAYER, is_transposed=True)
+    return layout

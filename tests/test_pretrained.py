@@ -1,0 +1,948 @@
+"""attention_book.pretrained against transformers, and hostile folders."""
+
+import hashlib
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from typer.testing import CliRunner
+
+from attention_book import beam_search, generate
+from attention_book.cli import app
+from attention_book.corpus import EOS, make_split
+from attention_book.fast_decoding import Translator
+from attention_book.language_models import CausalLanguageModel
+from attention_book.pretrained import (
+    JoinedViews,
+    MarianTransformer,
+    Pretrained,
+    book_ids,
+    collect,
+    fingerprint,
+    from_pretrained,
+    load_tensors,
+    reading,
+    save_pretrained,
+)
+from attention_book.pretrained import folders as folders_module
+from attention_book.pretrained.families import FAMILIES
+from attention_book.tasks import TextConfig, TextEncoder, TokenClassifier
+from tests.test_images import a_model, timm_state
+from tests.torch_state import randomise
+
+
+hf: Any = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore:Recommended:UserWarning")
+
+N = 50
+VOCAB = 211
+PAD = VOCAB - 1  # Marian's
+SIZES = {
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 40,
+}
+MARIAN = {
+    f"{side}_{kind}": size
+    for side in ("encoder", "decoder")
+    for kind, size in (
+        ("layers", 2),
+        ("attention_heads", 3),
+        ("ffn_dim", 40),
+    )
+}
+
+
+def their_config(name: str, **changes: Any) -> Any:
+    """A small configuration of a class of transformers."""
+    if name == "GPT2LMHeadModel":
+        small = {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 37}
+        small |= {"vocab_size": VOCAB, "bos_token_id": 0, "eos_token_id": 0}
+        return hf.GPT2Config(**small | changes)
+    if name == "MarianMTModel":
+        small = {"d_model": 24, "vocab_size": VOCAB, "pad_token_id": PAD}
+        small |= {"decoder_start_token_id": PAD, "scale_embedding": True}
+        small |= {"activation_function": "swish", **MARIAN}
+        small |= {"max_position_embeddings": 64}
+        return hf.MarianConfig(**small | changes)
+    if name == "ViTForImageClassification":
+        small = {"image_size": 15, "patch_size": 5, "num_labels": 7}
+        return hf.ViTConfig(**SIZES | small | changes)
+    small = {"vocab_size": VOCAB, "max_position_embeddings": 37}
+    return hf.BertConfig(**SIZES | small | {"num_labels": 5} | changes)
+
+
+def their_model(name: str, **changes: Any) -> Any:
+    """A model of transformers whose parameters are none of them 0 or 1."""
+    torch.manual_seed(0)
+    model = getattr(hf, name)(their_config(name, **changes)).eval()
+    randomise(model)
+    if name == "MarianMTModel":
+        model.final_logits_bias.normal_()
+        for side in (model.model.encoder, model.model.decoder):
+            waves = side.embed_positions
+            waves.weight.data.copy_(waves.create_weight())
+    return model
+
+
+@pytest.fixture(params=list(FAMILIES))
+def theirs(request: pytest.FixtureRequest) -> Any:
+    return their_model(request.param)
+
+
+@pytest.fixture
+def folder(theirs: Any, tmp_path: Path) -> Path:
+    theirs.save_pretrained(tmp_path / "theirs")
+    return tmp_path / "theirs"
+
+
+def equal(ours: Any, wanted: Tensor) -> None:
+    torch.testing.assert_close(ours, wanted, atol=1e-5, rtol=1e-5)
+
+
+# Logits
+
+
+@torch.no_grad()
+def both_logits(theirs: Any, ours: Any) -> tuple[Tensor, Tensor]:
+    """Of 50 inputs, where texts are of 1 to 7 tokens and padded."""
+    generator = torch.Generator().manual_seed(1)
+    if hasattr(ours, "embed"):
+        images = torch.randn(N, 3, 15, 15, generator=generator)
+        return ours(images), theirs(images).logits
+    token_ids = torch.randint(1, PAD, (N, 7), generator=generator)
+    lengths = torch.arange(N) % 7 + 1
+    real = torch.arange(7) < lengths[:, None]
+    if isinstance(ours, MarianTransformer):
+        target = torch.randint(1, PAD, (N, 5), generator=generator)
+        target[:, 0] = PAD
+        ids = torch.tensor(book_ids(ours.config))
+        found = ours(ids[token_ids] * real, lengths, ids[target])
+        wanted = theirs(
+            token_ids.where(real, PAD),
+            attention_mask=real.long(),
+            decoder_input_ids=target,
+        ).logits
+        return found[..., ids], wanted
+    if theirs.config.model_type == "gpt2":
+        return ours(token_ids), theirs(token_ids).logits
+    segments = torch.randint(2, (N, 7), generator=generator)
+    found = ours(token_ids, lengths, segment_ids=segments)
+    wanted = theirs(
+        token_ids, attention_mask=real.long(), token_type_ids=segments
+    ).logits
+    if found.ndim == 3:
+        return found[real], wanted[real]
+    return found, wanted
+
+
+def test_logits_equal_theirs(theirs: Any, folder: Path) -> None:
+    ours = from_pretrained(folder).model
+    assert not ours.training
+    equal(*both_logits(theirs, ours))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("GPT2LMHeadModel", {"activation_function": "relu", "n_inner": 31}),
+        ("GPT2LMHeadModel", {"layer_norm_epsilon": 0.1}),
+        ("BertForTokenClassification", {"hidden_act": "gelu_new"}),
+        ("BertForMaskedLM", {"type_vocab_size": 3}),
+        ("MarianMTModel", {"scale_embedding": False}),
+        ("MarianMTModel", {"activation_function": "gelu"}),
+        ("MarianMTModel", {"eos_token_id": 5, "decoder_start_token_id": 9}),
+        ("ViTForImageClassification", {"layer_norm_eps": 0.1}),
+    ],
+)
+def test_what_a_configuration_changes(
+    name: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    theirs = their_model(name, **changes)
+    theirs.save_pretrained(tmp_path)
+    equal(*both_logits(theirs, from_pretrained(tmp_path).model)[:2])
+
+
+# There and back
+
+
+def test_a_round_trip_changes_no_bit(
+    theirs: Any, folder: Path, tmp_path: Path
+) -> None:
+    found = from_pretrained(folder)
+    save_pretrained(tmp_path / "ours", found)
+    again = type(theirs).from_pretrained(tmp_path / "ours").state_dict()
+    state = theirs.state_dict()
+    assert again.keys() == state.keys()
+    assert all(torch.equal(again[name], state[name]) for name in state)
+    ours = from_pretrained(tmp_path / "ours")
+    assert ours.labels == found.labels
+    assert ours.model.config == found.model.config
+    for a, b in zip(
+        ours.model.parameters(), found.model.parameters(), strict=True
+    ):
+        assert torch.equal(a, b)
+
+
+def test_a_tensor_is_joined_from_views() -> None:
+    table = torch.arange(12.0).view(6, 2)
+    for dim, views in (0, (table[2:3], table[4:])), (1, (table.T[:, 1:3],)):
+        where = JoinedViews(views, dim)
+        layout = {"x": where}
+        wanted = torch.cat(views, dim)
+        assert torch.equal(collect(layout)["x"], wanted)
+        assert where.shape == wanted.shape
+        load_tensors(layout, {"x": -wanted})
+        assert torch.equal(where.join(), -wanted)
+    with pytest.raises(ValueError, match=r"wanted x of shape \(2, 2\), got"):
+        load_tensors(layout, {"x": torch.zeros(2, 3)})
+
+
+def test_slices_of_any_size_make_the_same_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = from_pretrained(folder).model
+    for size in (1, 100, 1000):
+        monkeypatch.setattr(reading, "_SLICE", size)
+        for a, b in zip(
+            from_pretrained(folder).model.parameters(),
+            whole.parameters(),
+            strict=True,
+        ):
+            assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_becomes_fp32(folder: Path, dtype: Any) -> None:
+    rewrite(folder, lambda x: {k: y.to(dtype) for k, y in x.items()})
+    for parameter in from_pretrained(folder).model.parameters():
+        assert parameter.dtype == torch.float32
+        assert torch.equal(parameter, parameter.to(dtype).float())
+
+
+# Files as they are published
+
+
+def rewrite(
+    folder: Path, change: Callable[[dict[str, Tensor]], dict[str, Tensor]]
+) -> None:
+    path = folder / "model.safetensors"
+    found = change(load_file(path))
+    save_file({k: x.clone() for k, x in found.items()}, path)
+
+
+def old_bert(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """As in bert-base-uncased."""
+    old = {}
+    for name, x in state.items():
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+        old[name.replace("LayerNorm.bias", "LayerNorm.beta")] = x
+    words = state["bert.embeddings.word_embeddings.weight"]
+    return old | {
+        "bert.embeddings.position_ids": torch.arange(37)[None],
+        "bert.pooler.dense.weight": torch.zeros(24, 24),
+        "bert.pooler.dense.bias": torch.zeros(24),
+        "cls.seq_relationship.weight": torch.zeros(2, 24),
+        "cls.seq_relationship.bias": torch.zeros(2),
+        "cls.predictions.decoder.weight": words,
+        "cls.predictions.decoder.bias": state["cls.predictions.bias"],
+    }
+
+
+def old_gpt2(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """As in gpt2."""
+    old = {k.removeprefix("transformer."): x for k, x in state.items()}
+    for i in range(2):
+        old[f"h.{i}.attn.bias"] = torch.ones(1, 1, 37, 37).tril()
+        old[f"h.{i}.attn.masked_bias"] = torch.tensor(-1e4)
+    return old | {"lm_head.weight": state["transformer.wte.weight"]}
+
+
+def old_marian(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    shared = state["model.shared.weight"]
+    return state | {
+        "lm_head.weight": shared,
+        "model.encoder.embed_tokens.weight": shared,
+        "model.decoder.embed_tokens.weight": shared,
+        "model.encoder.embed_positions.weight": torch.zeros(64, 24),
+        "model.decoder.embed_positions.weight": torch.zeros(64, 24),
+    }
+
+
+OLD = {
+    "BertForMaskedLM": old_bert,
+    "GPT2LMHeadModel": old_gpt2,
+    "MarianMTModel": old_marian,
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_published_variants_are_read(name: str, tmp_path: Path) -> None:
+    theirs = their_model(name)
+    theirs.save_pretrained(tmp_path)
+    before = fingerprint(tmp_path)
+    rewrite(tmp_path, OLD[name])
+    equal(*both_logits(theirs, from_pretrained(tmp_path).model))
+    assert fingerprint(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_an_output_layer_of_its_own_is_refused(
+    name: str, tmp_path: Path
+) -> None:
+    their_model(name).save_pretrained(tmp_path)
+
+    def untie(state: dict[str, Tensor]) -> dict[str, Tensor]:
+        old = OLD[name](state)
+        twin = [
+            x for x in old if x.endswith(("decoder.weight", "lm_head.weight"))
+        ]
+        return old | {twin[0]: old[twin[0]] + 1}
+
+    rewrite(tmp_path, untie)
+    with pytest.raises(ValueError, match=r"weight tied to .*, got other num"):
+        from_pretrained(tmp_path)
+
+
+def test_one_tensor_under_two_names_is_refused(tmp_path: Path) -> None:
+    their_model("GPT2LMHeadModel").save_pretrained(tmp_path)
+    rewrite(tmp_path, lambda x: x | {"ln_f.bias": torch.zeros(24)})
+    with pytest.raises(ValueError, match=r"wanted transformer.ln_f.bias once"):
+        from_pretrained(tmp_path)
+
+
+PUBLISHED: dict[str, tuple[str, Any]] = {
+    "gpt2": ("GPT2LMHeadModel", hf.GPT2Config),
+    "bert-base-uncased": ("BertForMaskedLM", hf.BertConfig),
+    "vit-base-patch16-224": (
+        "ViTForImageClassification",
+        lambda: hf.ViTConfig(num_labels=1000),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_fingerprints_on_the_page_are_theirs(name: str) -> None:
+    class_name, config = PUBLISHED[name]
+    with torch.device("meta"):
+        theirs = getattr(hf, class_name)(config())
+    revert = hf.core_model_loading.revert_weight_conversion
+    state = revert(theirs, theirs.state_dict())  # as it would be saved
+    unsaved = ("lm_head.weight", "predictions.decoder.")
+    lines = [
+        f"{key} {tuple(state[key].shape)}\n"
+        for key in sorted(state)
+        if not any(x in key for x in unsaved)
+    ]
+    found = hashlib.sha256("".join(lines).encode()).hexdigest()
+    page = Path("docs/chapters/58-pretrained-files.md").read_text("utf-8")
+    assert f"{name:22}{found[:32]}" in page
+
+
+def test_a_fingerprint_reads_no_number(folder: Path) -> None:
+    found = fingerprint(folder)
+    assert found == fingerprint(from_pretrained(folder).model)
+    rewrite(folder, lambda x: {k: y + 1 for k, y in x.items()})
+    assert fingerprint(folder) == found
+
+
+# Texts
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[str]:
+    """English and Chinese, with words and signs that are not in both."""
+    pairs, *_ = make_split(n_train=400, n_test=20)
+    return [x for pair in pairs for x in pair]
+
+
+def questions(sentences: list[str]) -> list[str]:
+    """Fifty texts, some of them strange."""
+    odd = ["naïve  café", "Tom’s key…", "UPPER lower", "1,234.5%", "☃ 汤姆"]
+    return [*odd, *sentences[: N - len(odd)]]
+
+
+def their_tokenizer(kind: str, sentences: list[str]) -> Any:
+    """A fast tokenizer of transformers, trained on the sentences."""
+    import tokenizers as tk
+
+    if kind == "gpt2":
+        tokenizer = tk.Tokenizer(tk.models.BPE())
+        as_bytes = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.pre_tokenizer = as_bytes
+        tokenizer.decoder = tk.decoders.ByteLevel()
+        trainer: Any = tk.trainers.BpeTrainer(
+            vocab_size=400,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=as_bytes.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(sentences, trainer)
+        end = {"eos_token": "<|endoftext|>"}
+        return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **end)
+    unknown = {"unk_token": "[UNK]"}
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = tk.Tokenizer(tk.models.WordPiece(**unknown))
+    tokenizer.normalizer = tk.normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = tk.pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = tk.decoders.WordPiece()
+    trainer = tk.trainers.WordPieceTrainer(
+        vocab_size=300, special_tokens=special, show_progress=False
+    )
+    tokenizer.train_from_iterator(sentences, trainer)
+    tokenizer.post_processor = tk.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.enable_padding(length=64)  # as some published files have it
+    tokenizer.enable_truncation(4)
+    return hf.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        **{f"{x[1:-1].lower()}_token": x for x in special},
+    )
+
+
+@torch.no_grad()
+def test_it_fills_blanks_as_they_do(
+    sentences: list[str], tmp_path: Path
+) -> None:
+    tokenizer = their_tokenizer("bert", sentences)
+    size = {"vocab_size": len(tokenizer), "max_position_embeddings": 99}
+    theirs = their_model("BertForMaskedLM", **size)
+    theirs.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    tokenizer.backend_tokenizer.no_padding()
+    tokenizer.backend_tokenizer.no_truncation()
+    model, (ours,), *_ = from_pretrained(tmp_path)
+    assert len(ours) == len(tokenizer)
+    mask = ours.token_id("[MASK]")
+    for text in questions(sentences):
+        blank = f"{text[:20]} [MASK] {text[20:]}"
+        token_ids = tokenizer(blank)["input_ids"]
+        assert ours.encode(blank) == token_ids
+        where = token_ids.index(mask)
+        x = torch.tensor([token_ids])
+        found = model(x)[0, where].argmax().item()
+        wanted = theirs(x).logits[0, where].argmax().item()
+        assert found == wanted
+        token_ids[where] = found
+        read = tokenizer.decode(token_ids, skip_special_tokens=True)
+        assert ours.decode(token_ids) == read
+    with pytest.raises(ValueError, match=r"wanted a token, got '\[NONE\]'"):
+        ours.token_id("[NONE]")
+
+
+@torch.no_grad()
+def test_it_continues_as_they_do(sentences: list[str], tmp_path: Path) -> None:
+    tokenizer = their_tokenizer("gpt2", sentences)
+    theirs = their_model(
+        "GPT2LMHeadModel", vocab_size=len(tokenizer), n_positions=99
+    )
+    theirs.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model, (ours,), *_ = from_pretrained(tmp_path)
+    for text in questions(sentences):
+        token_ids = tokenizer(text)["input_ids"]
+        assert ours.encode(text) == token_ids
+        wanted = theirs.generate(
+            torch.tensor([token_ids]),
+            max_new_tokens=8,
+            do_sample=False,
+            eos_token_id=None,
+            pad_token_id=0,
+        )[0].tolist()
+        for _ in range(8):
+            logits = model(torch.tensor([token_ids]))
+            token_ids.append(logits[0, -1].argmax().item())
+        assert token_ids == wanted
+        assert ours.decode(token_ids) == tokenizer.decode(
+            wanted, skip_special_tokens=True
+        )
+
+
+@torch.no_grad()
+def test_it_classifies_as_they_do(
+    sentences: list[str], tmp_path: Path
+) -> None:
+    tokenizer = their_tokenizer("bert", sentences)
+    labels = dict(enumerate(["good", "bad", "坏", "d", "e"]))
+    name = "BertForSequenceClassification"
+    size = {"vocab_size": len(tokenizer), "max_position_embeddings": 99}
+    theirs = their_model(name, **size, id2label=labels)
+    theirs.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model, (ours,), found_labels, _ = from_pretrained(tmp_path)
+    assert found_labels == tuple(labels.values())
+    for text in questions(sentences):
+        x = torch.tensor([ours.encode(text)])
+        wanted = theirs.config.id2label[theirs(x).logits.argmax().item()]
+        assert found_labels[model(x).argmax().item()] == wanted
+
+
+@pytest.fixture(scope="module")
+def marian_folder(
+    sentences: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A Marian model with tokenizers that were trained on the sentences."""
+    spm: Any = pytest.importorskip("sentencepiece")
+    folder = tmp_path_factory.mktemp("marian")
+    pieces = set[str]()
+    for side, texts in ("source", sentences[::2]), ("target", sentences[1::2]):
+        (folder / "text").write_text("\n".join(texts), "utf-8")
+        spm.SentencePieceTrainer.train(
+            input=str(folder / "text"),
+            model_prefix=str(folder / side),
+            vocab_size=600,
+            hard_vocab_limit=False,
+            minloglevel=9,
+        )
+        (folder / f"{side}.model").rename(folder / f"{side}.spm")
+        (folder / f"{side}.vocab").unlink()
+        found = spm.SentencePieceProcessor(str(folder / f"{side}.spm"))
+        pieces |= {found.id_to_piece(i) for i in range(3, len(found))}
+    (folder / "text").unlink()
+    vocab = ["</s>", "<unk>", ">>cmn_Hans<<", *sorted(pieces)[3:], "<pad>"]
+    numbers = {piece: i for i, piece in enumerate(vocab)}
+    (folder / "vocab.json").write_text(json.dumps(numbers), "utf-8")
+    n = len(vocab)
+    ids: dict[str, Any] = {"pad_token_id": n - 1}
+    ids |= {"decoder_start_token_id": n - 1, "init_std": 0.5}
+    ids["max_position_embeddings"] = 256
+    theirs = their_model("MarianMTModel", vocab_size=n, **ids)
+    theirs.final_logits_bias[0, 0] += 8  # so that some translations end
+    theirs.generation_config.bad_words_ids = [[n - 1]]
+    theirs.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.usefixtures("unchecked")
+@torch.no_grad()
+def test_it_translates_as_they_do(
+    marian_folder: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    tokenizer = hf.MarianTokenizer.from_pretrained(marian_folder)
+    theirs = hf.MarianMTModel.from_pretrained(marian_folder).eval()
+    found = from_pretrained(marian_folder)
+    ids = book_ids(found.model.config)
+    source, target = found.tokenizers
+    assert len(source) == len(target) == len(ids) + 1
+    texts = [f">>cmn_Hans<<{x}" for x in sentences[:3]]
+    texts += [">>xx<< Tom", ">> Tom", *questions(sentences)][: N - 3]
+    wanted_texts = []
+    n_ended = 0
+    for text in texts:
+        token_ids = tokenizer(text)["input_ids"]
+        assert source.encode(text) == [ids[i] for i in token_ids]
+        n = 2 * len(token_ids) + 16
+        wanted = theirs.generate(
+            torch.tensor([token_ids]),
+            max_new_tokens=n,
+            do_sample=False,
+            num_beams=1,
+            forced_eos_token_id=None,
+        )[0].tolist()
+        book = source.encode(text)
+        (made,) = generate(
+            found.model,
+            torch.tensor([book]),
+            torch.tensor([len(book)]),
+            max_length=n,
+        )
+        assert made == [ids[i] for i in wanted[1:]]
+        read = tokenizer.decode(wanted, skip_special_tokens=True)
+        assert target.decode(made) == read
+        wanted_texts.append(read)
+        n_ended += made[-1] == EOS
+    assert len(set(wanted_texts)) > N // 2
+    assert n_ended > 0
+    translator = Translator(found.model, source, target)
+    assert [translator.translate([x])[0] for x in texts] == wanted_texts
+    save_pretrained(tmp_path / "ours", found)
+    again = hf.MarianTokenizer.from_pretrained(tmp_path / "ours")
+    assert again.get_vocab() == tokenizer.get_vocab()
+    (best,) = beam_search(
+        found.model,
+        torch.tensor([book]),
+        torch.tensor([len(book)]),
+        max_length=7,
+    )
+    assert best
+
+
+def test_padding_is_never_generated(marian_folder: Path) -> None:
+    model = from_pretrained(marian_folder).model
+    source = torch.tensor([[5, 7, 2]])
+    logits = model(source, torch.tensor([3]), torch.tensor([[1, 4]]))
+    assert (logits == -torch.inf).nonzero()[:, 2].unique().tolist() == [0, 1]
+
+
+def test_special_tokens_in_a_text_are_text(marian_folder: Path) -> None:
+    source, target = from_pretrained(marian_folder).tokenizers
+    assert 2 not in source.encode("Tom </s>")[:-1]
+    assert target.decode([0, 1, 2, 5]) == ""
+
+
+# The command
+
+
+def command(*arguments: object) -> str:
+    found = CliRunner().invoke(app, [*map(str, arguments)])
+    assert found.exit_code == 0, (found.output, found.exception)
+    return found.output
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_command_translates_with_a_folder(
+    marian_folder: Path, sentences: list[str]
+) -> None:
+    found = from_pretrained(marian_folder)
+    translator = Translator(found.model, *found.tokenizers)
+    for text in sentences[:6:2]:
+        said = command("translate", text, "--checkpoint", marian_folder)
+        assert said.splitlines() == translator.translate([text])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda x: (x / "vocab.json").unlink(), "got no vocab.json"),
+        (lambda x: (x / "source.spm").unlink(), "source.spm"),
+        (lambda x: (x / "target.spm").write_bytes(b"x"), "SentencePiece"),
+        (lambda x: (x / "config.json").unlink(), "config.json"),
+        (lambda x: (x / "vocab.json").write_text("{}"), "'<unk>', got none"),
+        (
+            lambda x: (x / "vocab.json").write_text('{"a": 1, "b": 1}'),
+            "different ids from 0 to",
+        ),
+    ],
+)
+def test_a_folder_that_can_not_translate_is_one_line(
+    change: Callable[[Path], object],
+    said: str,
+    marian_folder: Path,
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(marian_folder, tmp_path / "bad")
+    change(tmp_path / "bad")
+    arguments = ["translate", "Tom", "--checkpoint", str(tmp_path / "bad")]
+    found = CliRunner().invoke(app, arguments)
+    assert isinstance(found.exception, OSError | ValueError)
+    assert said in str(found.exception)
+    assert "\n" not in str(found.exception)
+
+
+def test_only_marian_translates(tmp_path: Path) -> None:
+    their_model("GPT2LMHeadModel").save_pretrained(tmp_path)
+    arguments = ["translate", "Tom", "--checkpoint", str(tmp_path)]
+    found = CliRunner().invoke(app, arguments)
+    assert "wanted a Marian model, got a CausalL" in str(found.exception)
+    found = CliRunner().invoke(app, [*arguments, "--model", "x"])
+    assert found.exit_code == 2
+    assert "give --model or --checkpoint, not both" in found.output
+
+
+# Hostile folders
+
+
+def refusal(folder: Path) -> str:
+    """The one line that refuses a folder."""
+    with pytest.raises((OSError, ValueError)) as error:
+        from_pretrained(folder)
+    line = str(error.value)
+    assert line.isprintable(), line
+    assert str(folder) in line
+    return line
+
+
+def first_name(folder: Path) -> str:
+    return sorted(load_file(folder / "model.safetensors"))[0]
+
+
+def test_each_missing_tensor_is_named(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    state = load_file(path)
+    for name in state:
+        save_file({k: x for k, x in state.items() if k != name}, path)
+        line = refusal(folder)
+        shape = tuple(state[name].shape)
+        assert f"wanted {name} of shape {shape}, got none" in line
+
+
+def test_each_wrong_shape_is_named(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    state = load_file(path)
+    for name, x in state.items():
+        save_file(state | {name: torch.zeros(*x.shape, 2)}, path)
+        assert f"wanted {name} of shape {tuple(x.shape)}, got " in refusal(
+            folder
+        )
+
+
+def test_an_unknown_tensor_is_named(folder: Path) -> None:
+    rewrite(folder, lambda x: x | {"bert.adapter.weight": torch.zeros(3)})
+    assert "wanted no tensor 'bert.adapter.weight'" in refusal(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_none_are_refused(folder: Path, value: float) -> None:
+    name = first_name(folder)
+    rewrite(folder, lambda x: x | {name: torch.full_like(x[name], value)})
+    assert f"wanted finite numbers in '{name}'" in refusal(folder)
+
+
+def test_half_a_file_is_refused(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    for n in (0, 7, 100, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:n])
+        assert "wanted a whole safetensors file" in refusal(folder)
+
+
+def test_a_pickle_is_not_read(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.rename(folder / "pytorch_model.bin")
+    assert "got only pytorch_model.bin: a pickle" in refusal(folder)
+    (folder / "pytorch_model.bin").rename(weights)
+    weights.rename(folder / "model.safetensors.index.json")
+    assert "weights in several files" in refusal(folder)
+
+
+def test_no_folder_and_no_weights(tmp_path: Path, folder: Path) -> None:
+    assert "config.json" in refusal(tmp_path / "nothing")
+    (folder / "model.safetensors").unlink()
+    assert "model.safetensors" in refusal(folder)
+
+
+ENTRIES: list[tuple[str, dict[str, Any], str]] = [
+    ("BertForMaskedLM", {"architectures": None}, "wanted one of BertForM"),
+    ("BertForMaskedLM", {"architectures": ["T5"]}, r"got \['T5'\]"),
+    ("BertForMaskedLM", {"architectures": [["x"]]}, "wanted one of BertF"),
+    ("BertForMaskedLM", {"model_type": "gpt2"}, "wanted model_type 'bert'"),
+    ("BertForMaskedLM", {"hidden_act": "relu"}, "wanted hidden_act to be"),
+    ("BertForMaskedLM", {"is_decoder": True}, "wanted is_decoder = False"),
+    ("BertForMaskedLM", {"is_decoder": 0}, "wanted is_decoder = False"),
+    ("BertForMaskedLM", {"vocab_size": "x"}, "wanted vocab_size from 0"),
+    ("BertForMaskedLM", {"vocab_size": 2**40}, "wanted vocab_size from 0"),
+    ("BertForMaskedLM", {"vocab_size": 212}, r"of shape \(212, 24\), got"),
+    ("BertForMaskedLM", {"num_hidden_layers": 10**6}, "of at most 3, as"),
+    ("BertForMaskedLM", {"num_attention_heads": 5}, "n_heads"),
+    ("BertForMaskedLM", {"layer_norm_eps": -1}, "wanted layer_norm_eps"),
+    ("BertForMaskedLM", {"hidden_size": 0}, "d_model must be"),
+    (
+        "BertForMaskedLM",
+        {"position_embedding_type": "relative_key"},
+        "wanted position_embedding_type = 'absolute'",
+    ),
+    (
+        "BertForMaskedLM",
+        {"tie_word_embeddings": False},
+        "wanted tie_word_embeddings = True",
+    ),
+    (
+        "BertForSequenceClassification",
+        {"id2label": {"0": "a", "2": "b"}},
+        "wanted id2label to number",
+    ),
+    ("BertForSequenceClassification", {"id2label": ["a"]}, "wanted id2label"),
+    (
+        "BertForSequenceClassification",
+        {"id2label": {"0": "\x1b[2J"}},
+        "wanted labels to be printable",
+    ),
+    ("GPT2LMHeadModel", {"scale_attn_weights": False}, "scale_attn_weights"),
+    ("GPT2LMHeadModel", {"n_inner": 41}, "c_fc.weight of shape"),
+    ("GPT2LMHeadModel", {"tie_word_embeddings": False}, "tie_word_emb"),
+    ("MarianMTModel", {"tie_word_embeddings": False}, "tie_word_emb"),
+    ("MarianMTModel", {"scale_embedding": "yes"}, "wanted scale_embedding"),
+    ("MarianMTModel", {"decoder_layers": 3}, "wanted decoder_layers = 2"),
+    ("MarianMTModel", {"normalize_before": True}, "normalize_before = Fal"),
+    ("MarianMTModel", {"eos_token_id": PAD}, "must differ, got 210 twice"),
+    ("MarianMTModel", {"eos_token_id": VOCAB}, "ids must be from 0 to 210"),
+    ("MarianMTModel", {"bad_words_ids": [[1, 2]]}, "wanted bad_words_ids"),
+    ("MarianMTModel", {"bad_words_ids": [["x"]]}, "wanted bad_words_ids"),
+    (
+        "MarianMTModel",
+        {"static_position_embeddings": False},
+        "wanted static_position_embeddings = True",
+    ),
+    (
+        "MarianMTModel",
+        {"share_encoder_decoder_embeddings": False},
+        "wanted share_encoder_decoder_embeddings = True",
+    ),
+    ("ViTForImageClassification", {"qkv_bias": False}, "wanted qkv_bias"),
+    ("ViTForImageClassification", {"hidden_act": "relu"}, "hidden_act"),
+    ("ViTForImageClassification", {"image_size": 16}, "patch_size must"),
+]
+
+
+@pytest.mark.parametrize(("name", "entries", "said"), ENTRIES)
+def test_what_the_book_can_not_express_is_named(
+    name: str, entries: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    their_model(name).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | entries))
+    assert re.search(said, refusal(tmp_path)), refusal(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\x00", '{"a": 1, "a": 2}'])
+def test_a_configuration_that_is_none(folder: Path, text: str) -> None:
+    (folder / "config.json").write_text(text)
+    assert "config.json: wanted" in refusal(folder)
+    (folder / "config.json").unlink()
+    (folder / "config.json").mkdir()
+    assert "wanted a file, got a folder" in refusal(folder)
+
+
+def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
+    their_model("GPT2LMHeadModel").save_pretrained(tmp_path)
+    for text in ("", "{}", '{"model": 3}', "[" * 100_000):
+        (tmp_path / "tokenizer.json").write_text(text)
+        assert "tokenizer.json: " in refusal(tmp_path)
+
+
+HOSTILE = [None, 0, -1, 1.5, True, "x", "relu", [], {}, [1], 2**62]
+
+
+def test_altered_folders_are_read_or_refused_in_one_line(
+    folder: Path,
+) -> None:
+    rng = random.Random(0)
+    config, weights = folder / "config.json", folder / "model.safetensors"
+    entries, data = json.loads(config.read_text()), weights.read_bytes()
+    n_header = 8 + int.from_bytes(data[:8], "little")
+    for number in range(90):
+        altered = bytearray(data)
+        changed = dict(entries)
+        if number % 3:
+            name = rng.choice(sorted(entries))
+            changed[name] = rng.choice(HOSTILE)
+        else:
+            for _ in range(3):
+                altered[rng.randrange(n_header)] = rng.randrange(256)
+        config.write_text(json.dumps(changed))
+        weights.write_bytes(altered)
+        line = str(folder)
+        try:
+            from_pretrained(folder)
+        except (OSError, ValueError) as error:
+            line = str(error)
+        assert line.isprintable()
+        assert line.startswith(str(folder))
+
+
+# A folder of timm's
+
+
+def test_a_folder_of_timm(tmp_path: Path) -> None:
+    model = a_model(d_model=128, n_heads=2)
+    save_file(timm_state(model), tmp_path / "model.safetensors")
+    config = tmp_path / "config.json"
+    config.write_text('{"architecture": "vit_tiny_patch5_15"}')
+    found = from_pretrained(tmp_path).model
+    assert found.config == model.config
+    x = torch.randn(2, 3, 15, 15)
+    assert torch.equal(found(x), model(x))
+    config.write_text('{"architecture": "resnet50"}')
+    assert "wanted a plain ViT of timm such as" in refusal(tmp_path)
+
+
+# Writing
+
+
+def test_an_old_folder_is_left_alone(folder: Path) -> None:
+    found = from_pretrained(folder)
+    before = {x.name: x.read_bytes() for x in folder.iterdir()}
+    with pytest.raises(FileExistsError, match="wanted a new folder, got an"):
+        save_pretrained(folder, found)
+    assert {x.name: x.read_bytes() for x in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["write_tensors", "collect"])
+def test_what_fails_halfway_leaves_nothing(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    found = from_pretrained(folder)
+    monkeypatch.setattr(folders_module, name, fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        save_pretrained(tmp_path / "new", found)
+    assert [x.name for x in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_what_no_class_of_theirs_does_is_not_written(tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"vocab_size": 11, "d_model": 24, "n_heads": 3}
+    sizes |= {"n_layers": 2, "d_ff": 7, "max_length": 5}
+    cases: list[tuple[Any, str]] = [
+        (TextEncoder(TextConfig(**sizes)), "model must be one of Masked"),
+        (TokenClassifier(TextConfig(**sizes), 3), "a BERT has norm='post'"),
+        (
+            CausalLanguageModel(TextConfig(**sizes, n_segments=2)),
+            "a GPT-2 has norm='pre' and n_segments = 0",
+        ),
+        (a_model(pooling="mean"), "a ViT of transformers has pooling='class'"),
+    ]
+    for model, message in cases:
+        with pytest.raises(ValueError, match=message):
+            save_pretrained(tmp_path / "new", Pretrained(model))
+    with pytest.raises(ValueError, match="labels must be 7, got 1"):
+        save_pretrained(tmp_path / "new", Pretrained(a_model(), labels=("a",)))
+    assert not [*tmp_path.iterdir()]
+
+
+# Memory
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from attention_book.pretrained import from_pretrained
+
+def status(name):
+    text = Path("/proc/self/status").read_text()
+    return 1024 * int(text.split(name)[1].split()[0])
+
+from_pretrained(sys.argv[1])  # what is imported and allocated once
+before = status("VmRSS:")
+Path("/proc/self/clear_refs").write_text("5")
+model = from_pretrained(sys.argv[2]).model
+print((status("VmHWM:") - before) / sum(
+    p.numel() * p.itemsize for p in model.parameters()
+))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_reading_takes_no_memory_but_the_model(tmp_path: Path) -> None:
+    made = {"small": 7, "large": 60_000}
+    for name, vocab_size in made.items():
+        config = TextConfig(
+            vocab_size=vocab_size,
+            max_length=5,
+            d_model=256,
+            n_heads=4,
+            d_ff=512,
+            n_layers=2,
+        )
+        save_pretrained(
+            tmp_path / name, Pretrained(CausalLanguageModel(config))
+        )
+    found = subprocess.run(
+        [sys.executable, "-c", SCRIPT, tmp_path / "small", tmp_path / "large"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 0.8 < float(found.stdout) < 1.2
