@@ -41,7 +41,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                 [
                     name,
                     f"{max(results[f'{name} size']):.1f}",
-                    f"{max(results[key]):.0e}",
+                    f"{max(results[key]):.0e}".replace("0e+00", "0"),
                     f"{sum(results[f'{name} same']):.0f}",
                 ]
             )

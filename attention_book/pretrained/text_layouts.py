@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (0506d545dc48). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (5b950b62f8dd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.language_models.models import (
@@ -7,11 +7,23 @@ from attention_book.language_models.models import (
 )
 from attention_book.pretrained.layers import map_layer, map_weights
 from attention_book.pretrained.layout import JoinedViews, Layout
-from attention_book.pretrained.names import BERT_LAYER, GPT2_LAYER
+from attention_book.pretrained.names import GPT2_LAYER
 from attention_book.tasks.heads import SequenceClassifier
 
 
 __all__ = ["bert_layout", "gpt2_layout"]
+
+
+_BERT_LAYER = {  # name in the file: the parts that it holds
+    "attention.self.query": ("query",),
+    "attention.self.key": ("key",),
+    "attention.self.value": ("value",),
+    "attention.output.dense": ("out",),
+    "attention.output.LayerNorm": ("norm 1",),
+    "intermediate.dense": ("up",),
+    "output.dense": ("down",),
+    "output.LayerNorm": ("norm 2",),
+}
 
 
 def _bert_trunk(trunk: Any) -> Layout:
@@ -27,7 +39,7 @@ def _bert_trunk(trunk: Any) -> Layout:
             (table,)
         )
     for i, layer in enumerate(trunk.encoder.layers):
-        layout |= map_layer(f"bert.encoder.layer.{i}", layer, BERT_LAYER)
+        layout |= map_layer(f"bert.encoder.layer.{i}", layer, _BERT_LAYER)
     return layout
 
 
