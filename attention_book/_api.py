@@ -1,4 +1,4 @@
-# Made from docs/chapters/00-preface.md (f54cd3b7f681). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (0f6d0ed2498b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.caches import KeyValueCache
 from attention_book.checkpoints import (
     load_checkpoint,
@@ -20,6 +20,14 @@ from attention_book.encoder import (
 )
 from attention_book.fast_decoding import Translator
 from attention_book.images import Classifier, load_vit
+from attention_book.language_models import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+    NGramModel,
+    fill_blank,
+    generate_text,
+    mask_tokens,
+)
 from attention_book.losses import chunked_translation_loss
 from attention_book.multi_head import MultiHeadAttention, attention_weights
 from attention_book.non_autoregressive import (
@@ -37,6 +45,12 @@ from attention_book.positions import (
     RotaryEmbedding,
     SinusoidalPositions,
 )
+from attention_book.pretrained import (
+    MarianTransformer,
+    Pretrained,
+    from_pretrained,
+    save_pretrained,
+)
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
 from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.scoring import (
@@ -46,6 +60,20 @@ from attention_book.scoring import (
     masked_softmax,
     padding_mask,
     scaled_dot_product_attention,
+)
+from attention_book.speech_and_graphs import (
+    GraphAttention,
+    NodeClassifier,
+    SpeechRecognizer,
+    log_mel_spectrogram,
+    neighbour_mask,
+    read_wave,
+)
+from attention_book.tasks import (
+    SequenceClassifier,
+    TextConfig,
+    TextEncoder,
+    TokenClassifier,
 )
 from attention_book.texts import BPETokenizer
 from attention_book.training import (
@@ -67,6 +95,7 @@ __all__ = [
     "AttentiveSeq2Seq",
     "BPETokenizer",
     "BatchLoader",
+    "CausalLanguageModel",
     "Classifier",
     "ComputeConfig",
     "ConvolutionAsAttention",
@@ -76,20 +105,31 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "GaussianPooling",
+    "GraphAttention",
     "KeyValueCache",
     "LearnedPositions",
+    "MarianTransformer",
+    "MaskedLanguageModel",
     "MaskedTransformer",
     "MaskedTransformerConfig",
     "MultiHeadAttention",
+    "NGramModel",
+    "NodeClassifier",
     "PackedMask",
     "PaddingLayout",
     "PostNorm",
     "PreNorm",
+    "Pretrained",
     "RotaryAttention",
     "RotaryEmbedding",
     "Seq2Seq",
+    "SequenceClassifier",
     "SinusoidalPositions",
+    "SpeechRecognizer",
     "SwiGLU",
+    "TextConfig",
+    "TextEncoder",
+    "TokenClassifier",
     "Trainer",
     "TrainingConfig",
     "Transformer",
@@ -103,18 +143,26 @@ __all__ = [
     "causal_mask",
     "chunked_translation_loss",
     "encode_pairs",
+    "fill_blank",
+    "from_pretrained",
     "fused_attention",
     "generate",
+    "generate_text",
     "get_compute_config",
     "load_checkpoint",
     "load_model",
     "load_vit",
+    "log_mel_spectrogram",
     "mask_predict",
+    "mask_tokens",
     "masked_softmax",
+    "neighbour_mask",
     "padding_mask",
+    "read_wave",
     "sampler",
     "save_checkpoint",
     "save_model",
+    "save_pretrained",
     "scaled_dot_product_attention",
     "translation_loss",
     "validation_loss",

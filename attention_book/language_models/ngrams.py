@@ -1,4 +1,4 @@
-# Made from docs/chapters/59-text-generation.md (42aa5d953471). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/59-text-generation.md (0104c9424991). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from attention_book.checks import check_size
 __all__ = ["NGramModel"]
 
 
-Table = dict[tuple[int, ...], Counter[int]]  # what follows each context
+_Table = dict[tuple[int, ...], Counter[int]]  # what follows each context
 
 
 class NGramModel:
@@ -53,11 +53,11 @@ class NGramModel:
             )
         self.n = n
         self.vocab_size = vocab_size
-        self.tables: list[Table] = []  # by length of the context
+        self.tables: list[_Table] = []  # by length of the context
         self.discounts: list[float] = []
         counts = Counter(ids[i : i + n] for i in range(len(ids) - n + 1))
         for _ in range(n):
-            table: Table = defaultdict(Counter)
+            table: _Table = defaultdict(Counter)
             for gram, count in counts.items():
                 table[gram[:-1]][gram[-1]] = count
             self.tables.insert(0, dict(table))

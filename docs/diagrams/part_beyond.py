@@ -2,7 +2,7 @@
 
 import math
 
-from literate.drawing import CELL, Area, Drawing
+from literate.drawing import CELL, Area, Drawing, same
 
 
 N = 4  # tokens
@@ -17,8 +17,8 @@ GRAPH = [
 TITLES = (
     "15 图像 | 15 image",
     "16 句子 | 16 text",
-    "17 BERT",
-    "17 GPT",
+    same("17 BERT"),
+    same("17 GPT"),
     "18 语音 | 18 speech",
     "18 图 | 18 graph",
 )

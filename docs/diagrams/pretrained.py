@@ -22,8 +22,10 @@ top = 34
 query = drawing.cells(RIGHT, top, 4, 4, "q")
 key = drawing.cells(RIGHT, top + 76, 4, 4, "k")
 value = drawing.cells(RIGHT, top + 76 + 4 * CELL, 4, 4, "v")
-drawing.text(RIGHT + 62, query.centre[1], "q_proj", anchor="start", small=True)
-drawing.text(RIGHT + 62, value.y, "kv_proj", anchor="start", small=True)
+drawing.text(
+    RIGHT + 62, query.centre[1], same("q_proj"), anchor="start", small=True
+)
+drawing.text(RIGHT + 62, value.y, same("kv_proj"), anchor="start", small=True)
 joined = top + 76 + 8 * CELL + 8
 for i, (place, kind) in enumerate(((query, "q"), (key, "k"), (value, "v"))):
     part = drawing.cells(LEFT + 4 * CELL * i, joined, 4, 4, kind)

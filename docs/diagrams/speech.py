@@ -69,7 +69,7 @@ for i in range(FRAMES * CELL * 2 + 1):
     )
 drawing.line(*wave)
 name(28, "声波 | wave")
-size(28, "8,000 Hz")
+size(28, same("8,000 Hz"))
 
 mel = drawing.cells(LEFT, 92, 6, FRAMES, "x", weights=bands)
 drawing.arrow((MIDDLE, 54), mel.top())
