@@ -6,7 +6,7 @@ from literate.drawing import CELL, Area, Drawing, same
 
 
 N = 4  # tokens
-COLUMN = 72
+COLUMN = 71
 FULL = [[0.7] * N for _ in range(N)]
 CAUSAL = [[0.7 if j <= i else None for j in range(N)] for i in range(N)]
 EDGES = {(0, 1), (1, 2), (1, 3)}
@@ -76,16 +76,16 @@ def graph(x: float, y: float) -> None:
         drawing.dot(*place, "x", 5)
 
 
-drawing.group(6, 4, 448, 96, "输入 | Input")
+drawing.group(6, 4, 438, 96, "输入 | Input")
 drawing.group(
     6,
     122,
-    448,
+    438,
     100,
     "同一叠编码器层，只换掩码 | "
     "One stack of encoder layers; only the mask differs",
 )
-drawing.group(6, 244, 448, 72, "输出头 | Head")
+drawing.group(6, 244, 438, 72, "输出头 | Head")
 for column, (title, mask) in enumerate(zip(TITLES, MASKS, strict=True)):
     x = middle(column)
     drawing.text(x, 34, title, small=True)
@@ -109,4 +109,4 @@ drawing.box(
     27,
     "19 预训练权重 | 19 Pretrained weights",
 )
-drawing.arrow((363, 349), (457, 349), (457, 172), (454, 172))
+drawing.arrow((363, 349), (454, 349), (454, 172), (447, 172))
