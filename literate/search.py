@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,7 +53,7 @@ def pairs(text: str) -> str:
 
 
 def prepared(html: str, terms: Sequence[Term] = ()) -> str:
-    """What is found of a page, which is the first to be found by the terms it explains."""
+    """What is found of a page, and a filter for each name of a term that it explains."""
     article = ARTICLE.search(html)
     title = TITLE.search(html)
     if not (article and title):
@@ -61,8 +62,10 @@ def prepared(html: str, terms: Sequence[Term] = ()) -> str:
     body = TEXT.sub(lambda found: ">" + pairs(found[1]), body)
     body = body.replace('class="twin"', 'class="twin" data-pagefind-weight="0.5"')
     meta = f'<i data-pagefind-meta="title">{pairs(title[1])}</i>'
-    names = " / ".join(form for term in terms for form in (*term.forms("zh"), *term.forms("en")))
-    explains = f'<p data-pagefind-weight="10">{pairs(names)}</p>' if names else ""
+    names = [form for term in terms for form in (*term.forms("zh"), *term.forms("en"))]
+    explains = f'<p data-pagefind-weight="10">{pairs(" / ".join(names))}</p>' if names else ""
+    for name in names:
+        explains += f'<i data-pagefind-filter="explains:{escape(name.lower())}"></i>'
     return f"<html><body>{meta}{explains}{body}</body></html>"
 
 

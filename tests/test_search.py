@@ -39,12 +39,13 @@ def test_a_page_is_indexed_without_code_and_chrome() -> None:
 
 def test_a_chapter_is_found_by_the_terms_it_explains() -> None:
     term = Term(
-        "mask", "掩码", "mask", "一张表。", "A table.", en_also=("masking",)
+        "mask", "掩码", "Mask", "一张表。", "A table.", en_also=("masking",)
     )
-    assert (
-        '<p data-pagefind-weight="10"> 掩码  / mask / masking</p>'
-        in prepared(PAGE, [term])
-    )
+    html = prepared(PAGE, [term])
+    assert '<p data-pagefind-weight="10"> 掩码  / Mask / masking</p>' in html
+    for name in ("掩码", "mask", "masking"):
+        assert f'data-pagefind-filter="explains:{name}"' in html
+    assert "explains:" not in prepared(PAGE)
 
 
 def test_an_edition_is_indexed(tmp_path: Path) -> None:

@@ -61,13 +61,17 @@ const show = (page) => {
   return item;
 };
 
-// First what holds the words as they were typed, then what holds them in that order, then the rest.
+// First the chapter that explains a term, then what holds the words as they were typed, then what
+// holds them in that order, then the rest.
 const find = async (words) => {
   const found = new Map();
+  const explaining = await pagefind.search(null, { filters: { explains: words.toLowerCase() } });
+  const isFirst = new Set(explaining.results.map((result) => result.id));
   for (const asked of new Set([words, `"${pairs(words)}"`, pairs(words)]))
     for (const result of (await pagefind.search(asked)).results)
       if (!found.has(result.id)) found.set(result.id, result);
-  return [...found.values()];
+  const results = [...found.values()];
+  return [...results.filter(({ id }) => isFirst.has(id)), ...results.filter(({ id }) => !isFirst.has(id))];
 };
 
 const typed = () => input.value.replaceAll('"', " ").trim();

@@ -309,6 +309,17 @@ def test_search_finds_what_is_meant(visit: Visitor, edition: str) -> None:
     assert any("pagefind" in url for url in asked)
 
 
+def test_the_chapter_that_explains_a_term_comes_first(visit: Visitor) -> None:
+    page = visit.open("/zh/")
+    page.keyboard.press("/")
+    explained = [term for term in terms() if term.path]
+    assert len(explained) > 60
+    for term in explained[::5]:
+        for words in (term.zh, term.en, term.en.upper()):
+            first = search(page, words)[0]
+            assert f"/chapters/{term.path.stem}/" in first, words
+
+
 def test_search_is_driven_by_keys(visit: Visitor) -> None:
     page = visit.open(f"/en/{SCORING}")
     page.keyboard.press("Control+k")
