@@ -321,6 +321,23 @@ def test_a_bigram_model_equals_kneser_and_ney_by_hand():
     assert model.probabilities([4]).tolist() == pytest.approx(unigram)
 
 
+def test_sentences_begin_with_raw_counts():
+    """Three sentences, which all but the first follow a 3."""
+    text = [1, 0, 3, 1, 0, 3, 1, 2, 3]
+    model = NGramModel(text, 3, 5, bos_id=1)
+    # in front of 3: 0 and 2; of 1: 3; of 0 and 2: 1. D = 3 / (3 + 2 · 1)
+    rest = 3 / 5 * 4 / 5 / 5
+    unigram = [0.4 / 5 + rest] * 3 + [1.4 / 5 + rest, rest]
+    # of 03, 31, 23 what is in front counts, and 10 is there 2 times, 12 once
+    discount = 4 / (4 + 2 * 1)
+    wanted = [discount * 2 / 3 * p for p in unigram]
+    wanted[0] += (2 - discount) / 3
+    wanted[2] += (1 - discount) / 3
+    assert model.probabilities([1]).tolist() == pytest.approx(wanted)
+    without = NGramModel(text, 3, 5).probabilities([1])
+    assert without[0] == without[2]  # both only ever after 3, 1
+
+
 def test_a_unigram_model_counts_tokens():
     model = NGramModel([0, 0, 0, 1, 1, 2], 1, 5)
     discount = 1 / 3  # one token once, one twice

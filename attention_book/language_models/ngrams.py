@@ -1,4 +1,4 @@
-# Made from docs/chapters/59-text-generation.md (0104c9424991). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/59-text-generation.md (fb061f1c4bde). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -24,22 +24,30 @@ class NGramModel:
         p(w | h) = (c(hw) - D) / c(h) + D · N(h) / c(h) · p(w | h')
 
     with N(h) different tokens after h. Below the longest context, c(hw)
-    counts the different tokens in front of hw, not hw itself. The last
-    resort is that all tokens are equally likely.
+    counts the different tokens in front of hw, not hw itself, unless h
+    begins with bos_id. The last resort is that all tokens are equally
+    likely.
 
     Args:
         token_ids: The text to count.
         n: The length of an n-gram, one more than the longest context.
         vocab_size: Size of the vocabulary.
+        bos_id: The token that begins a sentence, or None for none.
 
     Raises:
         ValueError: The text is shorter than n, or an id is out of range.
 
-    Source: Chen and Goodman (1999), §2.6 and §2.7.
+    Source: Chen and Goodman (1999), §2.6 and §2.7. Raw counts at the
+        beginning of a sentence are what SRILM's ngram-count has.
     """
 
     def __init__(
-        self, token_ids: Sequence[int], n: int, vocab_size: int
+        self,
+        token_ids: Sequence[int],
+        n: int,
+        vocab_size: int,
+        *,
+        bos_id: int | None = None,
     ) -> None:
         check_size("n", n)
         check_size("vocab_size", vocab_size)
@@ -56,7 +64,7 @@ class NGramModel:
         self.tables: list[_Table] = []  # by length of the context
         self.discounts: list[float] = []
         counts = Counter(ids[i : i + n] for i in range(len(ids) - n + 1))
-        for _ in range(n):
+        for length in range(n, 0, -1):
             table: _Table = defaultdict(Counter)
             for gram, count in counts.items():
                 table[gram[:-1]][gram[-1]] = count
@@ -66,6 +74,11 @@ class NGramModel:
                 0, once / (once + 2 * twice) if once else 0.5
             )
             counts = Counter(gram[1:] for gram in counts)
+            counts |= Counter(  # whose raw counts are the larger ones
+                ids[i : i + length - 1]
+                for i in range(len(ids) - length + 2)
+                if length > 2 and ids[i] == bos_id
+            )
 
     def probabilities(self, context: Sequence[int]) -> Float[Tensor, " vocab"]:
         """Return how probable each token is after a context of any length."""

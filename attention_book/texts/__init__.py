@@ -1,10 +1,11 @@
-# Made from docs/chapters/33-texts.md (e1b605095153). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (a91ae7849233). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.texts.cleaning import (
     clean,
     dedup_key,
     normalize_message,
     split_pairs,
 )
+from attention_book.texts.help_pages import read_help
 from attention_book.texts.readers import (
     CATALOGUES,
     Pair,
@@ -28,6 +29,7 @@ __all__ = [
     "normalize_message",
     "read_catalogues",
     "read_dataset",
+    "read_help",
     "read_tsv",
     "split_pairs",
     "tokenizer_from_json",
