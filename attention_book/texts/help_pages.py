@@ -1,4 +1,4 @@
-# Made from docs/chapters/33-texts.md (d8b3c947ad14). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/33-texts.md (e3f7b5fa01ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import sysconfig
 import warnings
@@ -22,8 +22,8 @@ _LEFT_OUT = {"dist-packages", "site-packages", "test", "tests"}
 
 def _read_docstrings(folder: Path, root: Path) -> Iterator[tuple[str, str]]:
     """Read the docstrings of each Python file in a folder and below it."""
-    paths = {path.relative_to(root).as_posix() for path in folder.rglob("*.py")}
-    for name in sorted(paths):
+    paths = (path.relative_to(root) for path in folder.rglob("*.py"))
+    for name in sorted(path.as_posix() for path in paths):
         if _LEFT_OUT & set(name.split("/")):
             continue
         try:
