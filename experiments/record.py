@@ -102,8 +102,8 @@ def digest_of_script(path: Path, root: Path = ROOT) -> str:
     """Of all that decides an experiment's results, but for the package.
 
     That is its code, that of the modules beside it that it imports, and the
-    cells of CHAPTER that bind the names in PARTS. Comments, docstrings and
-    the function that makes the tables are not.
+    cells of CHAPTER that bind the names in PARTS, which it or they give.
+    Comments, docstrings and the function that makes the tables are not.
 
     Raises:
         ExperimentError: It runs cells without saying which.
@@ -113,12 +113,12 @@ def digest_of_script(path: Path, root: Path = ROOT) -> str:
     helpers = [path.with_name(f"{name}.py") for name in sorted(names)]
     texts = [text, *(helper.read_text("utf-8") for helper in helpers)]
     given: dict[str, Any] = {"CHAPTER": "", "PARTS": ()}
-    for node in ast.parse(text).body:
+    for node in ast.parse("\n".join(texts)).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 if name in given:
                     given[name] = ast.literal_eval(value)
-    if "defined_in" in text and not all(given.values()):
+    if "defined_in" in "".join(texts) and not all(given.values()):
         raise ExperimentError(
             f"{path.name} must say in CHAPTER and PARTS which cells it runs"
         )

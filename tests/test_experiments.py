@@ -165,27 +165,32 @@ def test_what_an_experiment_imports_beside_it_is_part_of_it(
     assert record.digest_of_script(path) != before
 
 
+@pytest.mark.parametrize("beside", [False, True])
 def test_the_cells_that_an_experiment_runs_are_part_of_it(
-    orchard: Path,
+    orchard: Path, beside: bool
 ) -> None:
     path = orchard / "experiments/04_apple.py"
+    helper = orchard / "experiments/peeler.py"
     chapter = orchard / "docs/chapters/02-apple.md"
     chapter.write_text(
         "```python\ndef peel(): ...\n```\n\n```python\nx = 1\n```\n"
     )
-    script(
-        orchard,
-        "SEEDS =",
+    given = (
         "from literate.chapter import defined_in\n\n"
-        'CHAPTER = "docs/chapters/02-apple.md"\nPARTS = ("peel",)\nSEEDS =',
+        'CHAPTER = "docs/chapters/02-apple.md"\nPARTS = ("peel",)\n'
     )
+    if beside:
+        helper.write_text(given)
+        given = "from experiments.peeler import PARTS\n\n"
+    script(orchard, "SEEDS =", f"{given}SEEDS =")
     before = record.digest_of_script(path, orchard)
     chapter.write_text(chapter.read_text().replace("x = 1", "x = 2"))
     assert record.digest_of_script(path, orchard) == before
     chapter.write_text(chapter.read_text().replace("peel()", "peel(n)"))
     assert record.digest_of_script(path, orchard) != before
 
-    script(orchard, "PARTS", "PIECES")
+    said = helper if beside else path
+    said.write_text(said.read_text().replace("PARTS", "PIECES"))
     with pytest.raises(record.ExperimentError, match="which cells it runs"):
         record.digest_of_script(path, orchard)
 
