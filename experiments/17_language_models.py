@@ -1,24 +1,18 @@
 """A causal and a masked language model of one size: chapter 17.
 
-Both read sentences of the wide grammar, and both read Python's help pages.
-They are compared with n-gram models of the same text, by position, and after
-other ways of masking. Last, masked models are fine-tuned to tell from which of
-the grammar's fourteen constructions a sentence is, with few labelled ones.
+Both read the help pages of Python and of PyTorch. They are compared with
+n-gram models of the same text, by position, and after another way of masking.
 """
 
 import math
-import random
-from functools import cache
-from pydoc_data.topics import topics
+from functools import cache, partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from attention_book.corpus import pad
-from attention_book.corpus.special_tokens import BOS, EOS, PAD
-from attention_book.corpus.wide_grammar import _KINDS
+from attention_book.corpus.special_tokens import BOS, EOS
 from attention_book.decoding import sampler
 from attention_book.language_models import (
     CausalLanguageModel,
@@ -27,314 +21,189 @@ from attention_book.language_models import (
     fill_blank,
     generate_text,
 )
-from attention_book.tasks import SequenceClassifier
+from experiments.help_pages import RATE, STEPS, cells, make, text
 from experiments.record import percent, spread
-from literate.chapter import defined_in
 
 
 SEEDS = range(3)
-CHAPTER = "docs/chapters/17-language-models.md"
-PARTS = ("torch", "make_model", "causal_loss", "masked_loss", "train", "STEPS")
-STEPS = 500
-LENGTH = 64
-ORDERS = {"grammar": (1, 2, 3, 5), "help": (1, 2, 3, 5)}
+ORDERS = (1, 2, 3, 4, 5)
+EVERY = 5  # held-out row is for the n-gram models, which are slow
+BINS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 31))
 TEMPERATURES = (0.3, 1.0, 1.5)
+PROMPT = "Return the"
 BLANKS = {
-    "is": ("the", " is heavy ."),
-    "are": ("the", " are heavy ."),
-    "book": ("Tom bought a", " book yesterday ."),
+    "a": ("Return", " string that describes the object."),
+    "an": ("Return", " object that describes the string."),
+    "does": ("If the file", " not exist, an error is raised."),
+    "list": ("Return a", " of all the keys in the dictionary."),
 }
-POSITIONS = (1, 2, 3, 5, 7, 9)
-ROWS = {"grammar": 64, "help": 16}  # in a batch
-SIZES = (30, 100, 300, 1000)
-STARTS = {
-    "nothing": "不预训练 | nothing",
-    "help": "帮助文档，80/10/10 | help pages, 80/10/10",
-    "80/10/10": "语法的句子，80/10/10 | grammar, 80/10/10",
-    "always": "语法的句子，总用掩码 | grammar, always masks",
+MASKS = {
+    "80/10/10": {},
+    "always": {"mask_replace_prob": 1.0, "random_replace_prob": 0.0},
 }
 
-Cells = dict[str, Any]
-
 
 @cache
-def cells() -> Cells:
-    return defined_in(CHAPTER, *PARTS)
-
-
-def read_help(names: list[str], seen: set[str]) -> list[str]:
-    """The prose of the help pages: each paragraph once, on one line."""
-    found = []
-    for name in names:
-        for paragraph in topics[name].split("\n\n"):
-            text = " ".join(paragraph.split())
-            is_prose = text.endswith(".") and ">>>" not in text
-            if is_prose and len(text) >= 40 and text not in seen:
-                seen.add(text)
-                found.append(text)
-    return found
-
-
-def pieces(texts: list[str]) -> list[list[int]]:
-    """Texts as token ids, cut into pieces of at most LENGTH."""
-    encode = cells()["tokenizer"].encode
-    found = []
-    for text in texts:
-        ids = [*encode(text), EOS]
-        for i in range(0, len(ids), LENGTH - 1):
-            found.append([BOS, *ids[i : i + LENGTH - 1]])
-    return found
-
-
-@cache
-def data() -> dict[str, tuple[list[list[int]], list[list[int]]]]:
-    """Training and held-out pieces of both texts."""
-    names = sorted(topics)
-    held = names[::8]
-    seen: set[str] = set()
-    held_pages = read_help(held, seen)  # first, so that they are in no other
-    pages = read_help([name for name in names if name not in held], seen)
-    return {
-        "grammar": (cells()["train_ids"], cells()["test_ids"]),
-        "help": (pieces(pages), pieces(held_pages)),
-    }
-
-
-@cache
-def ngram_loss(text: str, n: int) -> float:
-    """Mean loss of a token, with the same context as the models have."""
-    train, held = data()[text]
-    stream = [x for ids in train for x in ids]
-    model = NGramModel(stream, n, cells()["mask_id"])
+def ngram_loss(n: int) -> float:
+    """Mean loss of a token, with no more context than the models have."""
+    tokenizer, train, held = text()
+    model = NGramModel(train.flatten().tolist(), n, len(tokenizer), bos_id=BOS)
     losses = [
         -math.log(model.probabilities(ids[max(0, i - n + 1) : i])[ids[i]])
-        for ids in held
+        for ids in held[::EVERY].tolist()
         for i in range(1, len(ids))
     ]
     return sum(losses) / len(losses)
 
 
 @torch.no_grad()
-def causal_losses(
-    model: CausalLanguageModel, held: list[list[int]]
-) -> tuple[Tensor, Tensor]:
-    """The loss of each token but the first, and which are real."""
-    token_ids, _ = pad(held)
-    logits = model.eval()(token_ids[:, :-1])
-    labels = token_ids[:, 1:]
-    losses = F.cross_entropy(logits.mT, labels, reduction="none")
-    return losses, labels != PAD
+def causal_losses(model: CausalLanguageModel, held: Tensor) -> Tensor:
+    """The loss of each token but the first of its row."""
+    return torch.cat(
+        [
+            F.cross_entropy(
+                model(rows[:, :-1]).mT, rows[:, 1:], reduction="none"
+            )
+            for rows in held.split(128)
+        ]
+    )
 
 
 @torch.no_grad()
 def masked_losses(
-    model: MaskedLanguageModel, held: list[list[int]]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each token but the first while it is masked.
+    model: MaskedLanguageModel, held: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The loss of each token while it is masked, and whether it was found.
 
-    One in seven is masked at a time, so that each is once. Also which are
-    real words, not special, and which are predicted rightly.
+    One in seven is masked at a time, so that each is once; special tokens
+    are not.
     """
-    token_ids, lengths = pad(held)
-    words = token_ids > EOS
-    losses = torch.zeros(token_ids.shape)
-    is_right = torch.zeros_like(words)
-    model.eval()
-    for first in range(1, 8):
-        chosen = torch.zeros_like(words)
+    losses, is_right = torch.zeros(held.shape), torch.zeros(held.shape)
+    for first in range(7):
+        chosen = torch.zeros(held.shape, dtype=torch.bool)
         chosen[:, first::7] = True
-        chosen &= words
-        inputs = token_ids.masked_fill(chosen, cells()["mask_id"])
-        logits = model(inputs, lengths)[chosen]
+        chosen &= held > EOS
+        inputs = held.masked_fill(chosen, model.config.vocab_size - 1)
+        parts = zip(inputs.split(128), chosen.split(128), strict=True)
+        logits = torch.cat([model(ids)[among] for ids, among in parts])
         losses[chosen] = F.cross_entropy(
-            logits, token_ids[chosen], reduction="none"
+            logits, held[chosen], reduction="none"
         )
-        is_right[chosen] = logits.argmax(-1) == token_ids[chosen]
-    return losses[:, 1:], words[:, 1:], is_right[:, 1:]
+        is_right[chosen] = (logits.argmax(-1) == held[chosen]).float()
+    return losses, is_right
 
 
 @torch.no_grad()
-def copied(model: MaskedLanguageModel, held: list[list[int]]) -> float:
+def given_back(model: MaskedLanguageModel, held: Tensor) -> float:
     """The fraction of words that it gives back when none is masked."""
-    token_ids, lengths = pad(held)
-    words = token_ids > EOS
-    is_right = model.eval()(token_ids, lengths).argmax(-1) == token_ids
-    return is_right[words].double().mean().item()
+    found = torch.cat([model(ids).argmax(-1) for ids in held.split(128)])
+    return mean(found == held, held > EOS)
 
 
-def labelled(n: int, rng: random.Random, taken: set[str]) -> list[Any]:
-    """Sentences that are not taken, with the number of their construction."""
-    found = []
-    while len(found) < n:
-        label = rng.randrange(len(_KINDS))
-        text = _KINDS[label][1](rng).english
-        text += "" if text.endswith("?") else " ."
-        if text not in taken:
-            taken.add(text)
-            ids = [BOS, *cells()["tokenizer"].encode(text), EOS]
-            found.append((ids, label))
-    return found
+def mean(x: Tensor, among: Tensor) -> float:
+    return x[among].double().mean().item()
 
 
-def classify(
-    encoder: nn.Module | None, train: list[Any], test: list[Any], seed: int
-) -> float:
-    """Fine-tune a classifier from an encoder, or none; its accuracy."""
-    torch.manual_seed(seed)
-    start = cells()["make_model"](CausalLanguageModel, d_model=128)
-    model = SequenceClassifier(start.config, len(_KINDS))
-    model.encoder.load_state_dict((encoder or start.encoder).state_dict())
-
-    def loss(model: Any, batch: list[Any], _: torch.Generator) -> Tensor:
-        ids, labels = zip(*batch, strict=True)
-        return F.cross_entropy(model(*pad(ids)), torch.tensor(labels))
-
-    cells()["train"](model, train, loss, seed, 150, 32, 1e-3)
-    ids, labels = zip(*test, strict=True)
-    with torch.no_grad():
-        found = model(*pad(ids)).argmax(-1)
-    return (found == torch.tensor(labels)).double().mean().item()
+def one_line(ids: list[int]) -> str:
+    return " ".join(text()[0].decode(ids).split())
 
 
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def blank(sides: tuple[str, str]) -> list[int]:
-    tokenizer = cells()["tokenizer"]
-    left, right = (tokenizer.encode(side) for side in sides)
-    return [BOS, *left, cells()["mask_id"], *right, EOS]
-
-
-def show_texts(
-    causal: CausalLanguageModel, masked: MaskedLanguageModel, seed: int
-) -> dict[str, str]:
-    """Sentences that one generates, and blanks that the other fills."""
-    tokenizer = cells()["tokenizer"]
+def show_samples(model: CausalLanguageModel, seed: int) -> dict[str, str]:
+    """Two continuations at each temperature."""
+    prompt = [BOS, *text()[0].encode(PROMPT)]
     found = {}
     for temperature in TEMPERATURES:
         generator = torch.Generator().manual_seed(seed)
         strategy = sampler(generator, temperature=temperature)
         texts = [
-            tokenizer.decode(
+            one_line(
                 generate_text(
-                    causal, [BOS], max_length=40, next_token=strategy
-                )[1:]
+                    model,
+                    prompt,
+                    max_length=cells()["LENGTH"],
+                    next_token=strategy,
+                )
             )
-            for _ in range(4)
+            for _ in range(2)
         ]
-        found[f"sample {temperature}"] = " / ".join(map(one_line, texts))
+        found[f"sample {temperature}"] = " / ".join(texts)
+    return found
+
+
+def show_blanks(model: MaskedLanguageModel) -> dict[str, str]:
+    """What is most probable in each blank."""
+    tokenizer, *_ = text()
+    mask_id = len(tokenizer)
+    found = {}
     for name, sides in BLANKS.items():
-        (best,) = fill_blank(masked, blank(sides), cells()["mask_id"])
+        left, right = map(tokenizer.encode, sides)
+        ids = [BOS, *left, mask_id, *right, EOS]
+        (best,) = fill_blank(model, ids, mask_id)
         found[f"blank {name}"] = ", ".join(
             f"{tokenizer.decode([x]).strip()} {p:.2f}" for x, p in best
         )
     return found
 
 
-def kinds_of_loss(cells: Cells) -> dict[str, Any]:
-    """The losses to train with, by name."""
-
-    def always(model: Any, batch: Any, generator: torch.Generator) -> Tensor:
-        loss: Tensor = cells["masked_loss"](
-            model,
-            batch,
-            generator,
-            mask_replace_prob=1.0,
-            random_replace_prob=0.0,
-        )
-        return loss
-
+def by_position(name: str, losses: Tensor, words: Tensor) -> dict[str, float]:
+    """The mean loss by how many tokens of the row come before."""
     return {
-        "causal": cells["causal_loss"],
-        "80/10/10": cells["masked_loss"],
-        "always": always,
+        f"{name}, {first} to {last} before": mean(
+            losses[:, first - 1 : last], words[:, first - 1 : last]
+        )
+        for first, last in BINS
     }
-
-
-def mean(x: Tensor, chosen: Tensor) -> float:
-    return x[chosen].double().mean().item()
 
 
 def page(seed: int) -> dict[str, float]:
-    """What the chapter's cells do: smaller models, fewer steps."""
-    found = {}
-    train, held = data()["grammar"]
-    for name, kind in (
-        ("causal", CausalLanguageModel),
-        ("masked", MaskedLanguageModel),
+    """What the chapter's cells do: smaller models, less text, fewer steps."""
+    held = cells()["test_rows"]
+    words = held > EOS
+    made = []
+    for kind, loss in (
+        (CausalLanguageModel, "causal_loss"),
+        (MaskedLanguageModel, "masked_loss"),
     ):
         torch.manual_seed(seed)
-        model = cells()["make_model"](kind)
-        loss = cells()[f"{name}_loss"]
-        cells()["train"](model, train, loss, seed, cells()["STEPS"])
-        if name == "causal":
-            found["page, causal loss"] = mean(*causal_losses(model, held))
-        else:
-            losses, words, is_right = masked_losses(model, held)
-            found["page, masked loss"] = mean(losses, words)
-            found["page, masked accuracy"] = mean(is_right, words)
-    return found
+        model = cells()["make_model"](kind, cells()["mask_id"] + 1)
+        rows, n_steps = cells()["train_rows"], cells()["STEPS"]
+        cells()["train"](model, rows, cells()[loss], seed, n_steps)
+        made.append(model)
+    losses, is_right = masked_losses(made[1], held)
+    return {
+        "page, causal loss": causal_losses(made[0], held)
+        .double()
+        .mean()
+        .item(),
+        "page, masked loss": mean(losses, words),
+        "page, masked accuracy": mean(is_right, words),
+    }
 
 
 def run(seed: int) -> dict[str, float | str]:
-    found: dict[str, float | str] = {}
-    made: dict[tuple[str, str], Any] = {}
-    for text, (train, held) in data().items():
-        for n in ORDERS[text]:
-            found[f"{text}, {n}-gram loss"] = ngram_loss(text, n)
-        for name, loss in kinds_of_loss(cells()).items():
-            if (text, name) == ("help", "always"):
-                continue
-            is_causal = name == "causal"
-            kind = CausalLanguageModel if is_causal else MaskedLanguageModel
-            torch.manual_seed(seed)
-            model = cells()["make_model"](kind, d_model=128)
-            rows = ROWS[text]
-            cells()["train"](model, train, loss, seed, STEPS, rows, 3e-3)
-            made[text, name] = model
-            if is_causal:
-                losses, real = causal_losses(model, held)
-                found[f"{text}, causal loss"] = mean(losses, real)
-            else:
-                losses, real, is_right = masked_losses(model, held)
-                found[f"{text}, {name} loss"] = mean(losses, real)
-                found[f"{text}, {name} accuracy"] = mean(is_right, real)
-                found[f"{text}, {name} copied"] = copied(model, held)
-            if text == "grammar" and name != "always":
-                long = real[:, : max(POSITIONS) + 1].all(dim=1)
-                for i in POSITIONS:
-                    at = losses[long, i - 1].double().mean().item()
-                    found[f"{name}, position {i}"] = at
-    found |= show_texts(
-        made["grammar", "causal"], made["grammar", "80/10/10"], seed
-    )
-    generator = torch.Generator().manual_seed(seed)
-    strategy = sampler(generator, temperature=0.7)
-    ids = generate_text(
-        made["help", "causal"], [BOS], max_length=60, next_token=strategy
-    )
-    found["help, sample"] = one_line(cells()["tokenizer"].decode(ids[1:]))
-    found |= fine_tune(made, seed) | page(seed)
-    return found
-
-
-def fine_tune(made: dict[tuple[str, str], Any], seed: int) -> dict[str, float]:
-    rng = random.Random(seed)
-    taken = {text for text, _ in cells()["split"].train}
-    test = labelled(1000, rng, taken)
-    train = labelled(max(SIZES), rng, taken)
-    starts = {
-        "nothing": None,
-        "help": made["help", "80/10/10"].encoder,
-        "80/10/10": made["grammar", "80/10/10"].encoder,
-        "always": made["grammar", "always"].encoder,
-    }
-    return {
-        f"{start}, {n} labelled": classify(encoder, train[:n], test, seed)
-        for start, encoder in starts.items()
-        for n in SIZES
-    }
+    _, train, held = text()
+    words = held > EOS
+    found: dict[str, float | str] = {"training tokens": train.numel()}
+    found |= {f"{n}-gram loss": ngram_loss(n) for n in ORDERS}
+    learn = cells()["train"]
+    causal = make(CausalLanguageModel, seed)
+    learn(causal, train, cells()["causal_loss"], seed, STEPS, RATE)
+    losses = causal_losses(causal, held)
+    found["causal loss"] = losses[::EVERY].double().mean().item()
+    found |= by_position("causal", losses, words[:, 1:])
+    found |= show_samples(causal, seed)
+    for name, options in MASKS.items():
+        masked = make(MaskedLanguageModel, seed)
+        loss = partial(cells()["masked_loss"], **options)
+        learn(masked, train, loss, seed, STEPS, RATE)
+        losses, is_right = masked_losses(masked, held)
+        found[f"{name} loss"] = mean(losses, words)
+        found[f"{name} accuracy"] = mean(is_right, words)
+        found[f"{name} given back"] = given_back(masked, held)
+        if name == "80/10/10":
+            found |= by_position("masked", losses[:, 1:], words[:, 1:])
+            found |= show_blanks(masked)
+    return found | page(seed)
 
 
 def perplexity(values: list[float]) -> str:
@@ -346,70 +215,64 @@ def perplexity(values: list[float]) -> str:
 
 
 def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
-    text = [
+    perplexities = [["模型 | model", "困惑度 | perplexity"]]
+    perplexities += [
+        [f"{n} 元模型 | {n}-gram model", perplexity(results[f"{n}-gram loss"])]
+        for n in ORDERS
+    ]
+    perplexities.append(
         [
-            "模型 | model",
-            "语法的句子 | grammar's sentences",
-            "帮助文档 | help pages",
+            "因果语言模型 | causal language model",
+            perplexity(results["causal loss"]),
+        ]
+    )
+    positions = [
+        [
+            "前面的词元数 | tokens before",
+            "因果 | causal",
+            "掩码 | masked",
         ]
     ]
-    for n in ORDERS["help"]:
-        row = [f"{n} 元模型 | {n}-gram model"]
-        for name, orders in ORDERS.items():
-            found = results.get(f"{name}, {n}-gram loss", [])
-            row.append(perplexity(found) if n in orders else "–")
-        text.append(row)
-    row = ["因果语言模型 | causal language model"]
-    row += [perplexity(results[f"{name}, causal loss"]) for name in ORDERS]
-    text.append(row)
-    head = [
-        "训练 | training",
-        "遮住时的损失 | loss, masked",
-        "遮住时的正确率 | accuracy, masked",
-        "没遮住时认出原词 | given back, not masked",
-    ]
-    masked = [head]
-    for title, name in {
-        "语法，80/10/10 | grammar, 80/10/10": "grammar, 80/10/10",
-        "语法，总用掩码 | grammar, always masks": "grammar, always",
-        "帮助文档，80/10/10 | help pages, 80/10/10": "help, 80/10/10",
-    }.items():
-        masked.append(
+    for first, last in BINS:
+        key = f"{first} to {last} before"
+        positions.append(
             [
-                title,
-                spread(results[f"{name} loss"], 2),
-                percent(results[f"{name} accuracy"]),
-                percent(results[f"{name} copied"]),
+                f"{first}" if first == last else f"{first}–{last}",
+                spread(results[f"causal, {key}"], 2),
+                spread(results[f"masked, {key}"], 2),
             ]
         )
-    positions = [
-        ["位置 | position", "因果 | causal", "掩码 | masked"],
-        *(
-            [
-                str(i),
-                spread(results[f"causal, position {i}"], 2),
-                spread(results[f"80/10/10, position {i}"], 2),
-            ]
-            for i in POSITIONS
-        ),
-    ]
-    samples = [["温度 | temperature", "四个句子 | four sentences"]]
+    samples = [["温度 | temperature", "两段续写 | two continuations"]]
     samples += [[str(x), results[f"sample {x}"][0]] for x in TEMPERATURES]
-    blanks = [["句子 | sentence", "最可能的词 | most probable"]]
+    blanks = [["句子 | sentence", "最可能的词元 | most probable tokens"]]
     blanks += [
         [f"{left} ▢{right}".strip(), results[f"blank {name}"][0]]
         for name, (left, right) in BLANKS.items()
     ]
-    tuned = [["从哪里开始 | start", *(f"{n} 句 | {n}" for n in SIZES)]]
-    tuned += [
-        [title, *(percent(results[f"{start}, {n} labelled"]) for n in SIZES)]
-        for start, title in STARTS.items()
+    masked = [
+        [
+            "训练 | training",
+            "遮住时的损失 | loss, masked",
+            "遮住时的正确率 | accuracy, masked",
+            "没遮住时认出原词 | given back, not masked",
+        ]
+    ]
+    masked += [
+        [
+            title,
+            spread(results[f"{name} loss"], 2),
+            percent(results[f"{name} accuracy"]),
+            percent(results[f"{name} given back"]),
+        ]
+        for name, title in {
+            "80/10/10": "80/10/10",
+            "always": "总用掩码 | always masks",
+        }.items()
     ]
     return {
-        "perplexity": text,
-        "masked": masked,
+        "perplexity": perplexities,
         "positions": positions,
         "samples": samples,
         "blanks": blanks,
-        "fine-tuning": tuned,
+        "masked": masked,
     }

@@ -1,0 +1,47 @@
+"""What the experiments of chapter 17 share: the text and the models."""
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_book.texts import BPETokenizer, read_help
+from literate.chapter import defined_in
+
+
+CHAPTER = "docs/chapters/17-language-models.md"
+PARTS = (
+    "torch",
+    "split_pages",
+    "make_rows",
+    "make_model",
+    "causal_loss",
+    "masked_loss",
+    "train",
+    "train_rows",
+)
+VOCAB_SIZE = 1_000
+STEPS = 3_000
+RATE = 5e-3
+
+
+@cache
+def cells() -> dict[str, Any]:
+    return defined_in(CHAPTER, *PARTS)
+
+
+@cache
+def text() -> tuple[BPETokenizer, Tensor, Tensor]:
+    """The tokenizer, and the rows to train on and those held out."""
+    train, held = cells()["split_pages"](read_help(["torch"]))
+    tokenizer = BPETokenizer.train(train, VOCAB_SIZE)
+    make_rows = cells()["make_rows"]
+    return tokenizer, make_rows(train, tokenizer), make_rows(held, tokenizer)
+
+
+def make(kind: type[nn.Module], seed: int) -> Any:
+    """An untrained model of the size of the tables."""
+    torch.manual_seed(seed)
+    n_tokens = len(text()[0]) + 1  # and <mask>
+    return cells()["make_model"](kind, n_tokens, d_model=128, n_layers=4)
