@@ -5,6 +5,7 @@ n-gram models of the same text, by position, and after another way of masking.
 """
 
 import math
+import re
 from functools import cache, partial
 from typing import Any
 
@@ -246,7 +247,10 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
     samples += [[str(x), results[f"sample {x}"][0]] for x in TEMPERATURES]
     blanks = [["句子 | sentence", "最可能的词元 | most probable tokens"]]
     blanks += [
-        [f"{left} ▢{right}".strip(), results[f"blank {name}"][0]]
+        [
+            f"{left} ▢{right}".strip(),
+            re.sub(r"(?<=\d\d), ", " / ", results[f"blank {name}"][0]),
+        ]
         for name, (left, right) in BLANKS.items()
     ]
     masked = [
