@@ -858,6 +858,42 @@ def test_a_folder_of_timm(tmp_path: Path) -> None:
     assert "wanted a plain ViT of timm such as" in refusal(tmp_path)
 
 
+def timm_folder(folder: Path, **entries: object) -> None:
+    model = a_model(d_model=128, n_heads=4)  # heads that are 32 wide
+    save_file(timm_state(model), folder / "model.safetensors")
+    entries["architecture"] = "vit_tiny_patch5_15"
+    (folder / "config.json").write_text(json.dumps(entries))
+
+
+def test_timm_says_how_many_heads(tmp_path: Path) -> None:
+    args = {"num_heads": 4, "drop_rate": 0.1, "img_size": [15, 15]}
+    timm_folder(tmp_path, global_pool="token", model_args=args)
+    assert from_pretrained(tmp_path).model.config.n_heads == 4
+    timm_folder(tmp_path)
+    assert from_pretrained(tmp_path).model.config.n_heads == 2
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"model_args": [1]}, "wanted model_args to be an object, got [1]"),
+        ({"model_args": {"act_layer": "relu"}}, "wanted no act_layer in"),
+        ({"model_args": {"num_heads": "4"}}, "wanted num_heads from 0 to"),
+        ({"model_args": {"num_heads": 3}}, "n_heads must divide d_model"),
+        ({"global_pool": "avg"}, "wanted global_pool = 'token', got 'avg'"),
+        (
+            {"global_pool": "token", "model_args": {"global_pool": "max"}},
+            "wanted global_pool = 'token', got 'max'",
+        ),
+    ],
+)
+def test_what_the_shapes_of_timm_do_not_show(
+    tmp_path: Path, entries: dict[str, object], message: str
+) -> None:
+    timm_folder(tmp_path, **entries)
+    assert message in refusal(tmp_path)
+
+
 # Writing
 
 

@@ -1,4 +1,4 @@
-# Made from docs/chapters/58-pretrained-files.md (aa1d3cdd7754). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/58-pretrained-files.md (5b72f35869a0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import re
@@ -107,17 +107,42 @@ def _family(entries: Mapping[str, Any]) -> Family:
 
 
 _TIMM_NAME = re.compile(r"vit_(tiny|small|base|large)_patch\d+_\d+(\..*)?")
+_TIMM_ARGS = set(
+    # seen in the shapes, or of no consequence in eval mode
+    "class_token depth embed_dim fc_norm img_size in_chans mlp_ratio "
+    "num_classes patch_size dynamic_img_size dynamic_img_pad "
+    "strict_img_size weight_init fix_init drop_rate pos_drop_rate "
+    "patch_drop_rate proj_drop_rate attn_drop_rate drop_path_rate "
+    # looked at
+    "global_pool num_heads".split()
+)
 
 
-def _read_timm(folder: Path, entries: Mapping[str, Any]) -> Pretrained:
-    """Read a folder of timm, whose heads are all 64 wide."""
+def _read_timm(folder: Path, entries: dict[str, Any]) -> Pretrained:
+    """Read a folder of timm, whose heads are 64 wide unless it says so."""
     name = entries["architecture"]
     if type(name) is not str or not _TIMM_NAME.fullmatch(name):
         raise ValueError(
             f"{folder}: wanted a plain ViT of timm such as "
             f"vit_base_patch16_224, got {one_line(repr(name), 60)}"
         )
-    model = load_vit(_find_weights(folder))
+    given = entries.get("model_args", {})
+    with _blame(folder / "config.json"):
+        if type(given) is not dict:
+            raise ValueError(
+                "wanted model_args to be an object, got "
+                f"{one_line(repr(given), 60)}"
+            )
+        if unknown := sorted(given.keys() - _TIMM_ARGS):
+            raise ValueError(
+                f"wanted no {one_line(unknown[0], 60)} in model_args"
+            )
+        settings = Settings(entries | given)
+        n_heads = settings.count("num_heads") if "num_heads" in given else None
+    model = load_vit(_find_weights(folder), n_heads=n_heads)
+    with _blame(folder / "config.json"):
+        is_mean = model.config.pooling == "mean"
+        settings.demand(global_pool="avg" if is_mean else "token")
     return Pretrained(model, files=_read_beside(folder))
 
 
