@@ -10,7 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from literate import ROOT
 from literate.root import write_root
@@ -48,6 +49,19 @@ def kill(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the block is done, so that what it starts is known and can be ended."""
+    held: list[object] = []
+    before = signal.signal(signal.SIGINT, lambda *given: held.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
+
+
 class Editions:
     """A process for each edition (literate.edition), which builds it and renders its pages."""
 
@@ -61,7 +75,9 @@ class Editions:
         self.end()
         for name in EDITIONS:
             url = f"{self.url.rstrip('/')}/{name}/"
-            self.processes.append(python("literate.edition", name, str(self.draft / name), url))
+            with uninterrupted():
+                process = python("literate.edition", name, str(self.draft / name), url)
+                self.processes.append(process)
 
     def ask(self, command: str, first: int = len(EDITIONS)) -> tuple[bool, list[str]]:
         """Give both, or the first, a command; return whether it is done, and what they say."""
