@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (289b25a0c9d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (08422e470a10). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import io
 import json
@@ -26,6 +26,7 @@ __all__ = [
     "read_signed",
     "read_tensors",
     "target_of",
+    "write_file",
     "write_tensors",
 ]
 
@@ -81,20 +82,12 @@ def _sync_folder(folder: Path) -> None:
             os.close(opened)
 
 
-def write_tensors(
-    path: str | Path, tensors: Tensors, metadata: Metadata
-) -> None:
-    """Write a safetensors file: whole, or not at all.
+def write_file(path: str | Path, data: bytes) -> None:
+    """Write a file: whole, or not at all.
 
     Raises:
-        ValueError: A tensor that no file may hold: of whole numbers, or
-            infinite, or too many.
         OSError: It can't be written; what was there before is still there.
     """
-    try:
-        data = _encode(tensors, metadata)
-    except ValueError as error:
-        raise ValueError(f"{path}: not written: {error}") from None
     target = target_of(path)
     part = Path(f"{target}.{secrets.token_hex(4)}.part")  # no other writer's
     try:
@@ -111,6 +104,23 @@ def write_tensors(
     finally:
         with suppress(OSError):  # it is gone if all went well
             part.unlink()
+
+
+def write_tensors(
+    path: str | Path, tensors: Tensors, metadata: Metadata
+) -> None:
+    """Write a safetensors file: whole, or not at all.
+
+    Raises:
+        ValueError: A tensor that no file may hold: of whole numbers, or
+            infinite, or too many.
+        OSError: It can't be written; what was there before is still there.
+    """
+    try:
+        data = _encode(tensors, metadata)
+    except ValueError as error:
+        raise ValueError(f"{path}: not written: {error}") from None
+    write_file(path, data)
 
 
 def read_signed(file: TensorFile) -> Tensors:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (6dca09f42b26). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (7e4c2049dc4b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
 import re
@@ -42,6 +42,10 @@ _COMMANDS = {  # the module of each, and what it does
     "classify": (
         "classify",
         "Say which digit an image shows, handwritten or printed.",
+    ),
+    "explain": (
+        "explain",
+        "Show which words or patches an answer depends on.",
     ),
     "exercise": (
         "exercises",

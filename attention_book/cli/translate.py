@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (c22d01b7eb3e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (726d686607e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -34,7 +34,14 @@ from attention_book.fast_decoding.translator import GRAMMAR, Translator
 from attention_book.runtime import ComputeConfig, get_compute_config
 
 
-__all__ = ["Line", "Source", "check_line", "read_lines", "translate"]
+__all__ = [
+    "Line",
+    "Source",
+    "check_line",
+    "doubt",
+    "read_lines",
+    "translate",
+]
 
 
 @app.command()
@@ -80,7 +87,7 @@ def translate(
             if line.error:
                 print_error(line.error)
             elif not translation.is_sure:
-                print_error(f"{line.place}{_doubt(translation)}")
+                print_error(f"{line.place}{doubt(translation)}")
             if as_json:
                 typer.echo(_to_json(line, translation))
             elif translation.text or source.prefix:  # empty lines stay empty
@@ -234,7 +241,7 @@ def _translate_lines(
             yield line, next(found) if line.text else nothing
 
 
-def _doubt(translation: Translation) -> str:
+def doubt(translation: Translation) -> str:
     """Say how unsure the model is, and what it is good at."""
     return (
         f"not sure of this one ({translation.confidence:.0%}); it knows "

@@ -1,4 +1,4 @@
-# Made from docs/chapters/57-sound-and-graphs.md (61b8393bafc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/57-sound-and-graphs.md (130539cd844c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 
 import torch
@@ -78,6 +78,14 @@ class GraphAttention(nn.Module):
         query, key = torch.einsum("...hnd,khd->k...hn", h, self.a)
         return F.leaky_relu(query[..., None] + key[..., None, :], self.slope)
 
+    def weights(
+        self,
+        x: Float[Tensor, "*batch nodes d_in"],
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "*batch heads nodes nodes"]:
+        """Return α of eq. 3, row i for what node i gives to each node."""
+        return masked_softmax(self.scores(x), mask)
+
     def forward(
         self,
         x: Float[Tensor, "*batch nodes d_in"],
@@ -91,9 +99,8 @@ class GraphAttention(nn.Module):
                 nodes).
         """
         check_layer_input("x", x, self.proj.weight)
-        weights = masked_softmax(self.scores(x), mask)
         h = split_heads(self.proj(x), self.n_heads)
-        return join_heads(weights @ h)
+        return join_heads(self.weights(x, mask) @ h)
 
 
 class NodeClassifier(nn.Module):

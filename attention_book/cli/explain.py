@@ -1,0 +1,92 @@
+# Made from docs/chapters/40-cli.md (1bc052fa4b82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE
+from rich.table import Table
+from typer import Argument, Option
+
+from attention_book.checkpoints.files import write_file
+from attention_book.cli.app import (
+    app,
+    escape_controls,
+    make_console,
+    print_error,
+)
+from attention_book.cli.options import BeamSize
+from attention_book.cli.translate import doubt
+from attention_book.fast_decoding.translator import GRAMMAR, Translator
+from attention_book.images.classifier import DIGITS, Classifier
+from attention_book.interpret.explanations import (
+    Explanation,
+    explain_image,
+    explain_sentence,
+)
+from attention_book.interpret.pictures import to_html, to_svg
+
+
+__all__ = ["explain"]
+
+
+@app.command()
+def explain(
+    text: Annotated[
+        str | None, Argument(help="A sentence, in quotes.", show_default=False)
+    ] = None,
+    image: Annotated[
+        Path | None, Option(help="An image file with a digit, instead.")
+    ] = None,
+    svg: Annotated[
+        Path | None, Option(help="Draw heat maps into this file.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        Option(help="Write a page of heat maps, with their numbers."),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        Option(
+            help="A file of a translator or classifier.",
+            show_default="the book's own models",
+        ),
+    ] = None,
+    beam: BeamSize = 1,
+) -> None:
+    """Show which words, or patches of an image, an answer depends on."""
+    if (text is None) == (image is None):
+        raise typer.BadParameter("give a sentence or --image, one of them")
+    if image is not None:
+        found = explain_image(Classifier.load(model or DIGITS), image)
+        name = str(image)
+    else:
+        name = text or ""
+        translator = Translator.load(model or GRAMMAR)
+        found = explain_sentence(translator, name, beam_size=beam)
+        (sure,) = translator.translate_with_confidence([name], beam_size=beam)
+        if not sure.is_sure:
+            print_error(doubt(sure))
+    typer.echo(escape_controls(found.output))
+    title = f"{name} → {found.output}"
+    if svg:
+        write_file(svg, to_svg(found.heat_maps, title).encode())
+    if html:
+        write_file(html, to_html(found.heat_maps, title).encode())
+    if not svg and not html:
+        _print_largest(found)
+
+
+def _print_largest(explanation: Explanation) -> None:
+    """Print the three largest numbers of each row of the last two maps."""
+    *_, first, second = explanation.heat_maps
+    table = Table("", first.title, second.title, box=SIMPLE)
+    for row, name in enumerate(first.rows):
+        cells = [
+            ", ".join(
+                f"{column} {round(value, 2) + 0:.2f}"
+                for column, value in heat_map.largest(row)
+            )
+            for heat_map in (first, second)
+        ]
+        table.add_row(*map(escape_controls, (name, *cells)))
+    make_console().print(table)

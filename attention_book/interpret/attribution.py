@@ -1,0 +1,119 @@
+# Made from docs/chapters/24-interpret.md (53205d5d3148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_book.checks import check_size
+from attention_book.interpret.probe import trace
+from attention_book.multi_head import MultiHeadAttention
+
+
+__all__ = [
+    "Score",
+    "contribution_norms",
+    "gradient_x_input",
+    "integrated_gradients",
+    "leave_one_out",
+]
+
+
+Score = Callable[[Any], Float[Tensor, " outputs"]]
+
+
+@torch.no_grad()
+def leave_one_out(
+    model: nn.Module, inputs: Sequence[Any], site: str, score: Score
+) -> Float[Tensor, "outputs tokens"]:
+    """By how much each score falls when one token's vector becomes 0.
+
+    Args:
+        model: The model.
+        inputs: What its forward takes, a batch of one.
+        site: Where the vectors are (1, tokens, d_model), such as
+            "source_embedding.tokens".
+        score: From the model's output to the numbers to be explained.
+    """
+    output, activations = trace(model, inputs, [site])
+    vectors = activations[site]
+    falls = []
+    for i in range(vectors.shape[1]):
+        without = vectors.clone()
+        without[:, i] = 0
+        edits = {site: lambda _, without=without: without}
+        changed = trace(model, inputs, edits=edits).output
+        falls.append(score(output) - score(changed))
+    return torch.stack(falls, dim=-1)
+
+
+def _gradients(
+    model: nn.Module, inputs: Sequence[Any], site: str, x: Tensor, score: Score
+) -> Float[Tensor, "outputs tokens d_model"]:
+    """The gradient of each score, at vectors x that are put in at the site."""
+    x = x.detach().requires_grad_()
+    output = trace(model, inputs, edits={site: lambda _: x}).output
+    gradients = [
+        torch.autograd.grad(one, x, retain_graph=True)[0]
+        for one in score(output)
+    ]
+    return torch.cat(gradients)
+
+
+def gradient_x_input(
+    model: nn.Module, inputs: Sequence[Any], site: str, score: Score
+) -> Float[Tensor, "outputs tokens"]:
+    """Gradient × input; the arguments are those of leave_one_out.
+
+    Source: Shrikumar et al. (2017), §2.2.2.
+    """
+    x = trace(model, inputs, [site]).activations[site].detach()
+    return (_gradients(model, inputs, site, x, score) * x).sum(dim=-1)
+
+
+def integrated_gradients(
+    model: nn.Module,
+    inputs: Sequence[Any],
+    site: str,
+    score: Score,
+    n_steps: int = 32,
+) -> Float[Tensor, "outputs tokens"]:
+    """The mean gradient on the way from 0 to the input, times the input.
+
+    Over all tokens they add up, but for the error of n_steps midpoints, to
+    score(input) - score(0). Other arguments are those of leave_one_out.
+
+    Source: Sundararajan et al. (2017), §3, eq. 1 and 3.
+    """
+    check_size("n_steps", n_steps)
+    x = trace(model, inputs, [site]).activations[site].detach()
+    gradients = [
+        _gradients(model, inputs, site, x * (i + 0.5) / n_steps, score)
+        for i in range(n_steps)
+    ]
+    return (torch.stack(gradients).mean(dim=0) * x).sum(dim=-1)
+
+
+def contribution_norms(
+    attention: MultiHeadAttention,
+    weights: Float[Tensor, "*batch heads queries keys"],
+    memory: Float[Tensor, "*batch keys d_model"],
+) -> Float[Tensor, "*batch queries keys"]:
+    """The norm of what each key adds to the output of each query.
+
+    Args:
+        attention: The layer.
+        weights: Its attention weights.
+        memory: What its keys and values are made of.
+
+    Source: Kobayashi et al. (2020), §3, eq. 4 to 7; the heads are added up.
+    """
+    _, value = attention.keys_and_values(memory)
+    value = value.repeat_interleave(
+        attention.n_heads // attention.n_kv_heads, dim=-3
+    )
+    d_model = attention.d_model
+    out = attention.out_proj.weight.view(d_model, attention.n_heads, -1)
+    added = torch.einsum("...hqk,...hkd,mhd->...qkm", weights, value, out)
+    return added.norm(dim=-1)

@@ -1,0 +1,58 @@
+# Made from docs/chapters/60-explain.md (665f6aa912b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from attention_book.multi_head import MultiHeadAttention
+
+
+__all__ = ["find_heads", "without_heads"]
+
+
+_Model = TypeVar("_Model", bound=nn.Module)
+
+
+def find_heads(model: nn.Module) -> dict[str, list[int]]:
+    """Return the heads of each multi-head attention, under its name."""
+    return {
+        name: list(range(module.n_heads))
+        for name, module in model.named_modules()
+        if isinstance(module, MultiHeadAttention)
+    }
+
+
+@torch.no_grad()
+def without_heads(model: _Model, heads: Mapping[str, Sequence[int]]) -> _Model:
+    """Return a copy of a model in which these heads add nothing.
+
+    Their columns of W^O are 0. Where all heads of a layer are silent its
+    bias is 0 too, so that the layer adds nothing at all.
+
+    Args:
+        model: The model, which stays as it is.
+        heads: For the name of a layer the numbers of heads, as find_heads
+            returns them.
+
+    Raises:
+        ValueError: There is no such layer or head.
+
+    Source: Michel et al. (2019), §2.3.
+    """
+    there = find_heads(model)
+    for name, numbers in heads.items():
+        if not {*numbers} <= {*there.get(name, ())}:
+            raise ValueError(
+                f"heads must be of the model, as find_heads lists them, got "
+                f"{list(numbers)} of {name!r}"
+            )
+    changed = copy.deepcopy(model)
+    for name, numbers in heads.items():
+        out: Any = changed.get_submodule(name).out_proj
+        columns = out.weight.unflatten(1, (len(there[name]), -1))
+        columns[:, list(numbers)] = 0
+        if out.bias is not None and {*numbers} == {*there[name]}:
+            out.bias.zero_()
+    return changed

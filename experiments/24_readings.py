@@ -1,0 +1,125 @@
+"""Do maps of attention agree with what leaving out a word does: chapter 24.
+
+For each token of a translation each method gives a number to every word of
+the source. Two methods are compared token by token, by Kendall's rank
+correlation of these numbers, and by whether the largest is the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_book.fast_decoding import Translator
+from attention_book.interpret import (
+    attention_flow,
+    attention_rollout,
+    contribution_norms,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    mixing_matrices,
+    trace,
+)
+from experiments.record import percent, spread
+from experiments.translators import teacher_forced, translator, unseen
+
+
+SEEDS = range(3)
+N = 50  # sentences
+SITE = "source_embedding.tokens"
+METHODS = {
+    "attention": "注意力 | attention",
+    "norms": "范数 | norms",
+    "rollout": "展开 | rollout",
+    "flow": "流 | flow",
+    "gradient": "梯度 | gradient",
+    "integrated": "积分 | integrated",
+    "leave-one-out": "去词 | left out",
+    "random": "随机 | random",
+}
+
+
+def maps(
+    model: nn.Module, inputs: tuple[Any, ...], score: Callable[[Any], Tensor]
+) -> dict[str, Tensor]:
+    """What each method says: (tokens of the target, words of the source)."""
+    sites = ["*cross_attention.weights", "encoder.norm"]
+    with torch.no_grad():
+        activations = trace(model, inputs, sites).activations
+    memory = activations.pop("encoder.norm")
+    weights = torch.stack(list(activations.values()))[:, 0]
+    norms = [
+        contribution_norms(model.get_submodule(name[:-8]), w, memory)[0]
+        for name, w in activations.items()
+    ]
+    mixing = mixing_matrices(model, inputs)
+    source = inputs[0].shape[1]
+    part = (slice(source, None), slice(None, source))
+    call = (model, inputs, SITE, score)
+    return {
+        "attention": weights.mean(dim=(0, 1)),
+        "norms": torch.stack(norms).detach().mean(dim=0),
+        "rollout": attention_rollout(mixing)[0][part],
+        "flow": attention_flow(mixing[:, 0], source),
+        "gradient": gradient_x_input(*call).abs(),
+        "integrated": integrated_gradients(*call).abs(),
+        "leave-one-out": leave_one_out(*call),
+        "random": torch.rand(weights.shape[-2:]),
+    }
+
+
+def kendall(a: Tensor, b: Tensor) -> float:
+    """Kendall's tau of two lists of numbers."""
+    i, j = torch.triu_indices(len(a), len(a), 1)
+    signs = torch.sign(a[i] - a[j]) * torch.sign(b[i] - b[j])
+    return signs.mean().item()
+
+
+def compare(original: Translator, sentences: list[str]) -> dict[str, float]:
+    """The mean agreement of each two methods over all tokens."""
+    found = defaultdict(list)
+    for sentence in sentences:
+        inputs, score = teacher_forced(original, sentence)
+        readings = maps(original.model, inputs, score)
+        for a, b in combinations(METHODS, 2):
+            for one, other in zip(readings[a], readings[b], strict=True):
+                found[f"{a}, {b}"].append(kendall(one, other))
+                same = one.argmax() == other.argmax()
+                found[f"{a}, {b}, first"].append(float(same))
+    return {name: fmean(values) for name, values in found.items()}
+
+
+def run(seed: int) -> dict[str, float]:
+    torch.manual_seed(seed)
+    return compare(translator(seed), [text for text, _ in unseen(N)])
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    names = list(METHODS)
+    pairs = [["", *(METHODS[name] for name in names[:-1])]]
+    for a in names[:-1]:
+        row = [METHODS[a]]
+        for b in names[:-1]:
+            key = f"{a}, {b}" if f"{a}, {b}" in results else f"{b}, {a}"
+            row.append("1" if a == b else f"{fmean(results[key]):.2f}")
+        pairs.append(row)
+    pairs[0][0] = "肯德尔 τ | Kendall's τ"
+    head = [
+        "读法 | reading",
+        "与去词的 τ | τ with leaving out",
+        "最大的词相同 | same largest word",
+    ]
+    effect = [head]
+    for name in names:
+        if name == "leave-one-out":
+            continue
+        key = f"{name}, leave-one-out"
+        key = key if key in results else f"leave-one-out, {name}"
+        tau = spread(results[key], 2)
+        effect.append([METHODS[name], tau, percent(results[f"{key}, first"])])
+    return {"pairs": pairs, "effect": effect}

@@ -1,0 +1,402 @@
+"""Looking into models, and changing what they compute."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attention_book.interpret import (
+    HeatMap,
+    activation_patching,
+    attention_flow,
+    attention_rollout,
+    attribution_patching,
+    contribution_norms,
+    find_heads,
+    find_sites,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    mixing_matrices,
+    to_html,
+    to_svg,
+    trace,
+    without_heads,
+)
+from attention_book.language_models import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+)
+from attention_book.multi_head import MultiHeadAttention, attention_weights
+from attention_book.non_autoregressive import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+)
+from attention_book.positions import ALiBiAttention, RotaryAttention
+from attention_book.recurrent import AttentiveSeq2Seq
+from attention_book.speech_and_graphs import (
+    GraphAttention,
+    NodeClassifier,
+    SpeechRecognizer,
+)
+from attention_book.tasks import (
+    SequenceClassifier,
+    TextConfig,
+    TokenClassifier,
+)
+from attention_book.transformer import Transformer
+from attention_book.vit import ViT, attention_maps, rollout
+
+
+SIZES = {"d_model": 12, "n_heads": 3, "d_ff": 10, "n_layers": 2}
+SOURCE = torch.tensor([[3, 4, 5, 6, 7]])
+LENGTHS = torch.tensor([5])
+TARGET = torch.tensor([[1, 8, 9]])
+PAIR = (SOURCE, LENGTHS, TARGET)
+
+
+def translator(**changes: Any) -> Transformer:
+    torch.manual_seed(0)
+    return Transformer.base(11, **SIZES | changes).eval()
+
+
+def text_config() -> TextConfig:
+    return TextConfig(vocab_size=11, max_length=7, **SIZES)
+
+
+def make_all() -> dict[str, tuple[nn.Module, tuple[Any, ...]]]:
+    """Every model of the package, with inputs."""
+    torch.manual_seed(0)
+    config = text_config()
+    return {
+        "Transformer": (translator(), PAIR),
+        "rotary": (translator(positions="rotary", d_model=24), PAIR),
+        "ALiBi": (translator(positions="alibi"), PAIR),
+        "grouped": (translator(n_heads=6, n_kv_heads=2), PAIR),
+        "AttentiveSeq2Seq": (
+            AttentiveSeq2Seq(
+                source_vocab_size=11, target_vocab_size=13, d_model=8
+            ),
+            PAIR,
+        ),
+        "TokenClassifier": (TokenClassifier(config, 3), (SOURCE,)),
+        "SequenceClassifier": (SequenceClassifier(config, 3), (SOURCE,)),
+        "CausalLanguageModel": (CausalLanguageModel(config), (SOURCE,)),
+        "MaskedLanguageModel": (MaskedLanguageModel(config), (SOURCE,)),
+        "ViT": (
+            ViT.tiny(image_size=8, patch_size=4, n_classes=3, n_layers=2),
+            (torch.rand(1, 3, 8, 8),),
+        ),
+        "NodeClassifier": (NodeClassifier(5, 3), (torch.rand(1, 7, 5),)),
+        "GraphAttention": (
+            nn.Sequential(GraphAttention(5, 6, 3)),
+            (torch.rand(1, 7, 5),),
+        ),
+        "SpeechRecognizer": (
+            SpeechRecognizer(3),
+            (torch.rand(1, 40, 12), torch.tensor([12])),
+        ),
+        "MaskedTransformer": (
+            MaskedTransformer(
+                MaskedTransformerConfig(
+                    source_vocab_size=11, target_vocab_size=13, **SIZES
+                )
+            ),
+            PAIR,
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", make_all())
+def test_a_trace_computes_what_the_model_computes(name: str) -> None:
+    model, inputs = make_all()[name]
+    model.eval()
+    before = copy.deepcopy(model.state_dict())
+    kinds = [type(module) for module in model.modules()]
+    output, seen = trace(model, inputs, ["*.weights"])
+    torch.testing.assert_close(output, model(*inputs))
+    assert seen
+    for weights in seen.values():
+        torch.testing.assert_close(
+            weights.sum(-1), torch.ones(weights.shape[:-1])
+        )
+    assert kinds == [type(module) for module in model.modules()]
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(tensor, before[key])
+
+
+@pytest.mark.parametrize(
+    "kind", [MultiHeadAttention, RotaryAttention, ALiBiAttention]
+)
+def test_weights_are_those_of_attention_weights(
+    kind: type[MultiHeadAttention],
+) -> None:
+    torch.manual_seed(0)
+    layer = kind(24, 6, n_kv_heads=2)
+    x = torch.randn(2, 5, 24)
+    model = nn.Sequential(layer)
+    _, seen = trace(model, (x,), ["0.*"])
+    torch.testing.assert_close(seen["0.weights"], attention_weights(layer, x))
+    joined = seen["0.heads"].transpose(1, 2).flatten(2)
+    torch.testing.assert_close(layer.out_proj(joined), layer(x))
+
+
+def test_an_edit_is_felt_by_what_comes_after_and_nothing_else() -> None:
+    model = translator()
+    site = "encoder.layers.0.self_attention.weights"
+    _, plain = trace(model, PAIR, ["*"])
+    edits = {site: lambda w: torch.full_like(w, 1 / w.shape[-1])}
+    _, seen = trace(model, PAIR, ["*"], edits)
+    order = list(plain)
+    for name in order[: order.index(site)]:
+        torch.testing.assert_close(seen[name], plain[name])
+    assert seen[site].unique().tolist() == [pytest.approx(0.2)]
+    assert not torch.allclose(seen["decoder.norm"], plain["decoder.norm"])
+
+
+def test_a_module_with_two_names_is_changed_under_one() -> None:
+    model = translator()
+    assert model.source_embedding is model.target_embedding
+    site = "source_embedding.tokens"
+    _, seen = trace(model, PAIR, ["*_embedding"], {site: torch.zeros_like})
+    torch.testing.assert_close(
+        seen["target_embedding"], model.target_embedding(TARGET)
+    )
+    assert not torch.allclose(
+        seen["source_embedding"], model.source_embedding(SOURCE)
+    )
+
+
+def test_gradients_reach_the_parameters_of_the_model() -> None:
+    model = translator()
+    trace(model, PAIR, ["*.weights"]).output.sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_sites_and_edits_are_refused() -> None:
+    model = translator()
+    with pytest.raises(ValueError, match=r"as find_sites lists them, got 'x'"):
+        trace(model, PAIR, ["x"])
+    with pytest.raises(ValueError, match=r"got 'encoder.layer'"):
+        trace(model, PAIR, edits={"encoder.layer": torch.zeros_like})
+    with pytest.raises(
+        ValueError, match=r"of shape \(1, 3, 12\), got \(3, 12\)"
+    ):
+        trace(model, PAIR, edits={"decoder.norm": lambda x: x[0]})
+    with pytest.raises(ValueError, match="must be a tensor, got None"):
+        trace(model, PAIR, edits={"decoder": lambda x: None})  # type: ignore[arg-type,return-value]
+    model.spare = nn.Linear(2, 3)
+    with pytest.raises(ValueError, match="does not pass spare"):
+        trace(model, PAIR, ["spare"])
+
+
+def test_all_sites_but_containers_can_be_seen() -> None:
+    model = translator()
+    sites = find_sites(model)
+    _, seen = trace(model, PAIR, sites)
+    assert set(seen) == set(sites)
+    assert "encoder.layers" not in sites
+
+
+def bag(n_tokens: int = 5, width: int = 3) -> tuple[nn.Module, Tensor]:
+    """A model that is linear in its embeddings, and their weights."""
+    torch.manual_seed(0)
+    w = torch.randn(n_tokens, width)
+
+    class Bag(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(11, width)
+
+        def forward(self, ids: Tensor) -> Tensor:
+            return (self.embed(ids) * w).sum(dim=(1, 2))
+
+    return Bag(), w
+
+
+METHODS: list[Callable[..., Tensor]] = [
+    leave_one_out,
+    gradient_x_input,
+    integrated_gradients,
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_of_a_linear_score_each_method_finds_the_terms(
+    method: Callable[..., Tensor],
+) -> None:
+    model, w = bag()
+    found = method(model, (SOURCE,), "embed", lambda y: torch.cat([y, -2 * y]))
+    terms = (model.embed(SOURCE)[0] * w).sum(dim=-1)  # type: ignore[operator]
+    torch.testing.assert_close(found, torch.stack([terms, -2 * terms]))
+
+
+def test_integrated_gradients_add_up() -> None:
+    model = translator(norm="post")
+    site = "source_embedding.tokens"
+
+    def score(logits: Tensor) -> Tensor:
+        return logits[0].log_softmax(-1)[:, 4]
+
+    found = integrated_gradients(model, PAIR, site, score, n_steps=200)
+    nothing = trace(model, PAIR, edits={site: torch.zeros_like}).output
+    whole = score(model(*PAIR)) - score(nothing)
+    torch.testing.assert_close(found.sum(1), whole, atol=1e-3, rtol=1e-3)
+
+
+def test_leave_one_out_by_hand() -> None:
+    model = translator()
+    site = "source_embedding.tokens"
+
+    def score(logits: Tensor) -> Tensor:
+        return logits[0, :, 4]
+
+    found = leave_one_out(model, PAIR, site, score)
+    assert found.shape == (3, 5)
+    zero = copy.deepcopy(model)
+    zero.source_embedding = copy.deepcopy(model.source_embedding)
+    with torch.no_grad():
+        zero.source_embedding.tokens.weight[5] = 0  # the third word's
+    fall = score(model(*PAIR)) - score(zero(*PAIR))
+    torch.testing.assert_close(found[:, 2], fall)
+
+
+def test_contributions_are_those_that_make_the_output() -> None:
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(24, 6, n_kv_heads=2)
+    x, memory = torch.randn(2, 3, 24), torch.randn(2, 5, 24)
+    weights = attention_weights(layer, x, memory)
+    found = contribution_norms(layer, weights, memory)
+    assert found.shape == (2, 3, 5)
+    for key in range(5):  # with this key alone the output is its contribution
+        only = torch.zeros_like(weights)
+        only[..., key] = weights[..., key]
+        value = layer.keys_and_values(memory).value.repeat_interleave(3, 1)
+        heads = (only @ value).transpose(1, 2).flatten(2)
+        added = heads @ layer.out_proj.weight.T
+        torch.testing.assert_close(found[..., key], added.norm(dim=-1))
+
+
+def test_rollout_of_an_encoder_is_that_of_chapter_15() -> None:
+    torch.manual_seed(0)
+    vit = ViT.tiny(image_size=8, patch_size=4, n_classes=3, n_layers=2).eval()
+    images = torch.rand(2, 3, 8, 8)
+    found = attention_rollout(mixing_matrices(vit, [images]))
+    torch.testing.assert_close(found, rollout(attention_maps(vit, images)))
+
+
+def test_mixing_of_two_sides() -> None:
+    mixing = mixing_matrices(translator(), PAIR)
+    assert mixing.shape == (6, 1, 8, 8)
+    torch.testing.assert_close(mixing.sum(-1), torch.ones(6, 1, 8))
+    seen = trace(translator(), PAIR, ["*.weights"]).activations
+    for mix, (site, weights) in zip(mixing, seen.items(), strict=True):
+        mean = weights.mean(1)
+        if site.startswith("encoder."):
+            torch.testing.assert_close(
+                mix[:, :5, :5], (mean + torch.eye(5)) / 2
+            )
+            assert torch.equal(mix[0, 5:, 5:], torch.eye(3))
+        elif "cross" in site:
+            torch.testing.assert_close(mix[:, 5:, :5], mean / 2)
+            assert torch.equal(mix[0, :5, :5], torch.eye(5))
+        else:
+            torch.testing.assert_close(
+                mix[:, 5:, 5:], (mean + torch.eye(3)) / 2
+            )
+
+
+def test_flow_by_hand() -> None:
+    first = torch.tensor([[0.7, 0.3], [0.4, 0.6]])
+    second = torch.tensor([[0.5, 0.5], [0.1, 0.9]])
+    flow = attention_flow(torch.stack([first, second]), 2)
+    # From output 0 to token 0 by way of token 0, min(.5, .7), and of token 1,
+    # min(.5, .4); and so on.
+    wanted = torch.tensor([[0.9, 0.8], [0.5, 0.7]])
+    torch.testing.assert_close(flow, wanted)
+
+
+def test_without_heads_is_zeros_at_the_site() -> None:
+    model = translator()
+    layer = "decoder.layers.1.cross_attention"
+
+    def silence(heads: Tensor) -> Tensor:
+        return heads.index_fill(1, torch.tensor([0, 2]), 0)
+
+    silent = without_heads(model, {layer: [0, 2]})
+    edited = trace(model, PAIR, edits={f"{layer}.heads": silence}).output
+    torch.testing.assert_close(silent(*PAIR), edited)
+    none = without_heads(model, {layer: [0, 1, 2]})
+    edited = trace(model, PAIR, edits={layer: torch.zeros_like}).output
+    torch.testing.assert_close(none(*PAIR), edited)
+    assert find_heads(model)[layer] == [0, 1, 2]
+    for wrong in {layer: [3]}, {"decoder": [0]}:
+        with pytest.raises(ValueError, match="as find_heads lists them"):
+            without_heads(model, wrong)
+
+
+def test_patching_of_all_restores_the_score() -> None:
+    model = translator()
+    other = (torch.tensor([[3, 4, 10, 6, 7]]), *PAIR[1:])
+
+    def score(logits: Tensor) -> Tensor:
+        return logits[0, 1, 4] - logits[0, 1, 2]
+
+    rises = activation_patching(model, PAIR, other, "source_embedding", score)
+    whole = score(model(*PAIR)) - score(model(*other))
+    torch.testing.assert_close(rises[2], whole)
+    assert rises[[0, 1, 3, 4]].abs().max() < 1e-5
+    heads = "decoder.layers.1.cross_attention.heads"
+    rises = activation_patching(model, PAIR, other, heads, score, dim=1)
+    assert rises.shape == (3,)
+    estimates = attribution_patching(model, PAIR, other, heads, score, dim=1)
+    near = (estimates - rises).abs().max()
+    assert near < 0.2 * rises.abs().max()
+
+
+def test_attribution_patching_is_exact_where_the_score_is_linear() -> None:
+    model, _ = bag()
+    other = torch.tensor([[3, 2, 5, 1, 7]])
+    args = (model, (SOURCE,), (other,), "embed", lambda y: y[0])
+    torch.testing.assert_close(
+        attribution_patching(*args), activation_patching(*args)
+    )
+
+
+MAP = HeatMap(
+    "weights & more",
+    ["汤姆", "<eos>"],
+    ["Tom", "a<b"],
+    torch.tensor([[0.9, -0.2], [0.0, -0.001]]),
+)
+
+
+def test_a_picture_says_in_words_what_it_shows() -> None:
+    svg = to_svg([MAP], "a & b")
+    assert "<title>a &amp; b</title>" in svg
+    assert "汤姆 Tom 0.90; &lt;eos&gt; Tom 0.00." in svg
+    assert svg.count("<rect") == 2  # those that do not round to nothing
+    assert 'class="below"' in svg
+    ElementTree.fromstring(svg)  # noqa: S314
+
+
+def test_a_page_has_every_number_in_a_table() -> None:
+    page = to_html([MAP], "a & b")
+    assert '<th scope="row">汤姆</th><td>0.90</td><td>-0.20</td>' in page
+    assert '<th scope="row">&lt;eos&gt;</th><td>0.00</td><td>0.00</td>' in page
+    assert '<th scope="col">a&lt;b</th>' in page
+    assert page.count('tabindex="0"') == 2
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_heat_map_has_a_number_for_each_cell() -> None:
+    with pytest.raises(ValueError, match=r"values must be \(1, 2\)"):
+        HeatMap("", ["a"], ["b", "c"], torch.zeros(2, 1))
+    assert MAP.largest(0, 1) == [("Tom", pytest.approx(0.9))]
+    assert len(MAP.largest(1)) == 2
