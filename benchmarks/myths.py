@@ -21,14 +21,14 @@ CHAPTER = "docs/chapters/27-myths.md"
 @torch.no_grad()
 def windows(n: int, w: int, d: int = 64) -> None:
     in_blocks = defined_in(CHAPTER, "window_in_blocks")["window_in_blocks"]
-    q, k, v = torch.randn(3, 1, n, d)
+    q, k, v = torch.randn(3, 1, 1, n, d)  # fused where there are 4 axes
     mask = torch.ones(n, n, dtype=torch.bool).tril().triu(1 - w)
     sdpa = F.scaled_dot_product_attention
     entrants = {
         "all tokens": lambda: sdpa(q, k, v),
         "the past, is_causal": lambda: sdpa(q, k, v, is_causal=True),
         "a window, as a boolean mask": lambda: sdpa(q, k, v, mask),
-        "a window, in blocks": lambda: in_blocks(q[0], k[0], v[0], w),
+        "a window, in blocks": lambda: in_blocks(q[0, 0], k[0, 0], v[0, 0], w),
     }
     report(f"{n} tokens, window {w}, one head of {d}", side_by_side(entrants))
 
