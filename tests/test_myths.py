@@ -35,7 +35,7 @@ OWED = {
     "sparser weights are easier to interpret": "sparser-weights",
     "the delta rule stores more": "delta-rule",
     "an attention map proves use": "map-shows-use",
-    "torch.compile always helps": "compile",
+    "torch.compile always helps": "compile-always",
     "the opposite convention of nn.MultiheadAttention": "true-means",
     "no order without positional encoding": "no-order",
     "a Transformer costs the square": "square",
