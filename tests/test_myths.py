@@ -5,9 +5,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
+import torch.nn.functional as F
 
 from literate.blocks import LANGUAGES, WORD, Block, heading
-from literate.chapter import CHAPTERS, ROOT, Chapter, Twin, read
+from literate.chapter import CHAPTERS, ROOT, Chapter, Twin, defined_in, read
 
 
 MYTHS = Path("docs/chapters/27-myths.md")
@@ -188,3 +190,43 @@ def test_the_index_has_what_each_chapter_refutes(language: str) -> None:
             claim = entry.claims[number]
             wanted.setdefault(page, []).append((claim, entry.id))
     assert found == wanted
+
+
+@pytest.mark.parametrize(("n", "w"), [(3, 1), (6, 2), (10, 5), (7, 7)])
+def test_blocks_give_what_a_window_mask_gives(n: int, w: int) -> None:
+    cells = defined_in(MYTHS.as_posix(), "window_in_blocks")
+    query, key, value = torch.randn(3, n, 11)
+    mask = torch.ones(n, n, dtype=torch.bool).tril().triu(1 - w)
+    output = cells["window_in_blocks"](query, key, value, w)
+    expected = F.scaled_dot_product_attention(query, key, value, mask)
+    torch.testing.assert_close(output, expected)
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
+    """Found by halving: the threshold at which the rest sums to 1."""
+    sparsemax = defined_in(MYTHS.as_posix(), "torch", "sparsemax")["sparsemax"]
+    scores = 3 * torch.randn(5, 7, dtype=torch.float64)
+    low, high = scores.amin(-1, True) - 1, scores.amax(-1, True)
+    for _ in range(60):
+        middle = (low + high) / 2
+        too_much = (scores - middle).clamp(min=0).sum(-1, True) > 1
+        low = middle.where(too_much, low)
+        high = high.where(too_much, middle)
+    torch.testing.assert_close(sparsemax(scores), (scores - low).clamp(min=0))
+
+
+def test_the_rules_write_what_the_text_says() -> None:
+    """With orthogonal keys nothing interferes; written twice, delta is right."""
+    rules = defined_in(MYTHS.as_posix(), "torch", "rules")["rules"]
+    additive, decay, delta, gentle = rules.values()
+    key, other = torch.eye(3)[:2]
+    old, new = torch.tensor([1.0, 2.0]), torch.tensor([5.0, 7.0])
+    for rule, first, second in (
+        (additive, 1.0, 1.0),
+        (decay, 0.95, 1.0),
+        (delta, 0.0, 1.0),
+        (gentle, 0.2 * 0.8, 0.2),
+    ):
+        state = rule(rule(torch.zeros(2, 3), key, old), key, new)
+        torch.testing.assert_close(state @ key, first * old + second * new)
+        assert (state @ other == 0).all()
