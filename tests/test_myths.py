@@ -8,8 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from literate import ROOT
 from literate.blocks import LANGUAGES, WORD, Block, heading
-from literate.chapter import CHAPTERS, ROOT, Chapter, Twin, defined_in, read
+from literate.chapter import CHAPTERS, Chapter, Twin, defined_in, read
 
 
 MYTHS = Path("docs/chapters/27-myths.md")
