@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from attention_book.corpus import detokenize
 from attention_book.fast_decoding import Translator
 from attention_book.interpret import find_heads, without_heads
+from experiments.record import percent
 from experiments.translators import translator, unseen
 
 
@@ -64,4 +65,45 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    return {}
+    names = {
+        "什么也不关 | nothing": "nothing",
+        "编码器自注意力，第 1 层 | encoder self-attention, layer 1": (
+            "encoder 1"
+        ),
+        "编码器自注意力，第 2 层 | encoder self-attention, layer 2": (
+            "encoder 2"
+        ),
+        "编码器自注意力，两层 | encoder self-attention, both": "encoder",
+        "解码器自注意力，第 1 层 | decoder self-attention, layer 1": (
+            "decoder 1"
+        ),
+        "解码器自注意力，第 2 层 | decoder self-attention, layer 2": (
+            "decoder 2"
+        ),
+        "解码器自注意力，两层 | decoder self-attention, both": "decoder",
+        "交叉注意力，第 1 层 | cross-attention, layer 1": "cross 1",
+        "交叉注意力，第 2 层 | cross-attention, layer 2": "cross 2",
+    }
+    layers = [["关掉的 | silenced", "全对 | exact"]]
+    layers += [[name, percent(results[key])] for name, key in names.items()]
+    heads = [["模型 | model", *(f"种子 {s} | seed {s}" for s in SEEDS)]]
+    counts = [f"{n:.0f}" for n in results["heads that matter"]]
+    heads.append(
+        [
+            "关掉就少对至少 1 个百分点的头 | heads that cost a point or more",
+            *counts,
+        ]
+    )
+    falls = [f"{100 * x:.1f}" for x in results["most from one head"]]
+    heads.append(
+        [
+            "关掉一个头，最多少对几个百分点 | points lost at most by one head",
+            *falls,
+        ]
+    )
+    for head in range(4):
+        title = f"第 2 层交叉注意力只留第 {head + 1} 个头"
+        title += f" | cross-attention 2, head {head + 1} alone"
+        kept = [f"{100 * x:.1f}%" for x in results[f"only {head}"]]
+        heads.append([title, *kept])
+    return {"layers": layers, "heads": heads}

@@ -28,6 +28,11 @@ from attention_book.fast_decoding import (
     fast_beam_search,
     fast_generate,
 )
+from attention_book.interpret import (
+    HeatMap,
+    attention_flow,
+    attention_rollout,
+)
 from attention_book.language_models import (
     CausalLanguageModel,
     MaskedLanguageModel,
@@ -334,6 +339,18 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "patchify": (patchify, images | {"size": 5}),
         "attention_maps": (lambda images: attention_maps(vit, images), images),
         "rollout": (rollout, {"weights": floats(2, 2, 4, 5, 5)}),
+        "attention_rollout": (
+            attention_rollout,
+            {"mixing": floats(3, 2, 5, 5).softmax(-1)},
+        ),
+        "attention_flow": (
+            attention_flow,
+            {"mixing": floats(2, 5, 5).softmax(-1), "source_length": 3},
+        ),
+        "HeatMap": (
+            lambda values: HeatMap("", ["a"], ["b", "c"], values),
+            {"values": floats(1, 2)},
+        ),
         "random_affine": (
             lambda **kw: random_affine(generator=torch.Generator(), **kw),
             images | {"amount": 0.1},

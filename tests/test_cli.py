@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -659,6 +660,64 @@ def test_what_is_no_digit_is_one_line(
     assert "nowhere.png" in error_of("classify", tmp_path / "nowhere.png")
     assert "model" in error_of("classify", empty, "--model", GRAMMAR)
     assert "got a folder" in error_of("classify", empty, "--model", tmp_path)
+
+
+def test_a_sentence_is_explained(tmp_path: Path) -> None:
+    said = run("explain", "Tom chases Jerry.")
+    assert said.startswith("汤姆追逐杰瑞。\n")
+    assert "Jerry 0.9" in said  # the attention of its translation
+    svg, html = tmp_path / "tom.svg", tmp_path / "tom.html"
+    said = run("explain", "Tom chases Jerry.", "--svg", svg, "--html", html)
+    assert said == "汤姆追逐杰瑞。\n"
+    assert '<th scope="row">杰瑞</th>' in html.read_text("utf-8")
+    picture = svg.read_text("utf-8")
+    assert "杰瑞 Jerry 0.9" in picture
+    assert ElementTree.fromstring(picture).tag.endswith("svg")  # noqa: S314
+
+
+def test_what_can_not_be_explained_is_one_line(
+    tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    said = error_of("explain", "Tom sees xyzzy.")
+    assert "unknown words: xyzzy (this model knows" in said
+    for nothing in "", " ":
+        assert "nothing to explain, got 0 words" in error_of(
+            "explain", nothing
+        )
+    kept = tmp_path / "kept.svg"
+    kept.write_text("kept")
+    error_of("explain", "Tom sees xyzzy.", "--svg", kept)
+    assert kept.read_text() == "kept"
+    assert "folder" in error_of(
+        "explain", "Tom chases Jerry.", "--html", tmp_path
+    )
+    for both in ["Tom jumped.", "--image", "0.png"], []:
+        found = CliRunner().invoke(app, ["explain", *both])
+        assert found.exit_code == 2
+        assert "give a sentence or --image" in found.output
+
+
+def test_a_sentence_of_200_words_is_explained(tmp_path: Path) -> None:
+    words = "Tom chases Jerry because " * 50
+    found = CliRunner().invoke(
+        app, ["explain", words, "--html", str(tmp_path / "long.html")]
+    )
+    assert found.exit_code == 0
+    assert "not sure of this one" in found.stderr
+    page = (tmp_path / "long.html").read_text("utf-8")
+    assert page.count('<th scope="col">because</th>') == 2 * 50
+
+
+def test_an_image_is_explained(
+    drawn: list[tuple[Path, int]], tmp_path: Path
+) -> None:
+    html = tmp_path / "three.html"
+    file, label = drawn[3]
+    assert run("explain", "--image", file, "--html", html) == f"{label}\n"
+    page = html.read_text("utf-8")
+    assert page.count("<table>") == 3  # the image, rollout, the effect
+    assert page.count("<td>") == 3 + 16**2 + 4**2 + 4**2
+    assert "Attention rollout" in run("explain", "--image", file)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -244,7 +244,7 @@ def test_integrated_gradients_add_up() -> None:
     def score(logits: Tensor) -> Tensor:
         return logits[0].log_softmax(-1)[:, 4]
 
-    found = integrated_gradients(model, PAIR, site, score, n_steps=200)
+    found = integrated_gradients(model, PAIR, site, score, n_points=200)
     nothing = trace(model, PAIR, edits={site: torch.zeros_like}).output
     whole = score(model(*PAIR)) - score(nothing)
     torch.testing.assert_close(found.sum(1), whole, atol=1e-3, rtol=1e-3)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (1bc052fa4b82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (0bd70771457e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from attention_book.cli.app import (
     print_error,
 )
 from attention_book.cli.options import BeamSize
-from attention_book.cli.translate import doubt
+from attention_book.cli.translate import check_line, doubt
 from attention_book.fast_decoding.translator import GRAMMAR, Translator
 from attention_book.images.classifier import DIGITS, Classifier
 from attention_book.interpret.explanations import (
@@ -61,7 +61,10 @@ def explain(
         name = str(image)
     else:
         name = text or ""
+        if not name.strip():
+            raise ValueError("nothing to explain, got 0 words")
         translator = Translator.load(model or GRAMMAR)
+        check_line(translator, name)
         found = explain_sentence(translator, name, beam_size=beam)
         (sure,) = translator.translate_with_confidence([name], beam_size=beam)
         if not sure.is_sure:
@@ -80,7 +83,7 @@ def _print_largest(explanation: Explanation) -> None:
     """Print the three largest numbers of each row of the last two maps."""
     *_, first, second = explanation.heat_maps
     table = Table("", first.title, second.title, box=SIMPLE)
-    for row, name in enumerate(first.rows):
+    for row, name in enumerate(first.row_names):
         cells = [
             ", ".join(
                 f"{column} {round(value, 2) + 0:.2f}"

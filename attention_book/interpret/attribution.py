@@ -1,4 +1,4 @@
-# Made from docs/chapters/24-interpret.md (53205d5d3148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/24-interpret.md (ed1aa1b7f7b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,20 +77,20 @@ def integrated_gradients(
     inputs: Sequence[Any],
     site: str,
     score: Score,
-    n_steps: int = 32,
+    n_points: int = 32,
 ) -> Float[Tensor, "outputs tokens"]:
     """The mean gradient on the way from 0 to the input, times the input.
 
-    Over all tokens they add up, but for the error of n_steps midpoints, to
+    Over all tokens they add up, but for the error of n_points midpoints, to
     score(input) - score(0). Other arguments are those of leave_one_out.
 
     Source: Sundararajan et al. (2017), §3, eq. 1 and 3.
     """
-    check_size("n_steps", n_steps)
+    check_size("n_points", n_points)
     x = trace(model, inputs, [site]).activations[site].detach()
     gradients = [
-        _gradients(model, inputs, site, x * (i + 0.5) / n_steps, score)
-        for i in range(n_steps)
+        _gradients(model, inputs, site, x * (i + 0.5) / n_points, score)
+        for i in range(n_points)
     ]
     return (torch.stack(gradients).mean(dim=0) * x).sum(dim=-1)
 

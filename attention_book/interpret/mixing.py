@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (c198b2201d80). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (1e70dc11cb36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -54,6 +54,18 @@ def mixing_matrices(
     return torch.stack(mixing)
 
 
+def _check_mixing(mixing: Tensor, n_axes: int) -> None:
+    """Raise ValueError unless it is of mixing_matrices."""
+    check_tensor("mixing", mixing)
+    square = mixing.shape[-1:] == mixing.shape[-2:-1]
+    floating = mixing.is_floating_point()
+    if mixing.ndim != n_axes or not (len(mixing) and square and floating):
+        raise ValueError(
+            f"mixing must have {n_axes} axes, the last of them (tokens, "
+            f"tokens), got {mixing.dtype} of shape {tuple(mixing.shape)}"
+        )
+
+
 def attention_rollout(
     mixing: Float[Tensor, "attentions batch tokens tokens"],
 ) -> Float[Tensor, "batch tokens tokens"]:
@@ -63,7 +75,7 @@ def attention_rollout(
 
     Source: Abnar and Zuidema (2020), §3, eq. 1.
     """
-    check_tensor("mixing", mixing)
+    _check_mixing(mixing, 4)
     return reduce(lambda rollout, mix: mix @ rollout, mixing)
 
 
@@ -79,9 +91,14 @@ def attention_flow(
 
     Source: Abnar and Zuidema (2020), §3.
     """
-    check_tensor("mixing", mixing)
+    _check_mixing(mixing, 3)
     n = mixing.shape[-1]
     check_size("source_length", source_length)
+    if source_length > n:
+        raise ValueError(
+            f"source_length must be at most {n}, as many as there are "
+            f"tokens, got {source_length}"
+        )
     graph = nx.DiGraph()
     for depth, mix in enumerate(mixing):
         for i, j in mix.nonzero().tolist():

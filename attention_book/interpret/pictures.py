@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (ba7011f1f2ef). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (7bf73e9109b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -18,8 +18,8 @@ class HeatMap:
 
     Attributes:
         title: What the numbers are.
-        rows: Names of the rows.
-        columns: Names of the columns.
+        row_names: Of each row.
+        column_names: Of each column.
         values: The numbers.
 
     Raises:
@@ -27,13 +27,13 @@ class HeatMap:
     """
 
     title: str
-    rows: Sequence[str]
-    columns: Sequence[str]
+    row_names: Sequence[str]
+    column_names: Sequence[str]
     values: Float[Tensor, "rows columns"]
 
     def __post_init__(self) -> None:
         check_tensor("values", self.values)
-        wanted = (len(self.rows), len(self.columns))
+        wanted = (len(self.row_names), len(self.column_names))
         if self.values.shape != wanted:
             raise ValueError(
                 f"values must be {wanted}, as many as rows and columns, got "
@@ -43,9 +43,9 @@ class HeatMap:
     def largest(self, row: int, n: int = 3) -> list[tuple[str, float]]:
         """Return the n columns of a row with the largest numbers."""
         check_size("n", n)
-        found = self.values[row].topk(min(n, len(self.columns)))
+        found = self.values[row].topk(min(n, len(self.column_names)))
         return [
-            (self.columns[int(column)], float(value))
+            (self.column_names[int(column)], float(value))
             for value, column in zip(*found, strict=True)
         ]
 
@@ -80,10 +80,10 @@ def _cells(heat_map: HeatMap, left: float, top: float) -> Iterator[str]:
     """Draw a square for each number that is not 0, darkest for the largest."""
     most = heat_map.values.abs().max().item() or 1.0
     for i, (row, values) in enumerate(
-        zip(heat_map.rows, heat_map.values.tolist(), strict=True)
+        zip(heat_map.row_names, heat_map.values.tolist(), strict=True)
     ):
         for j, (column, value) in enumerate(
-            zip(heat_map.columns, values, strict=True)
+            zip(heat_map.column_names, values, strict=True)
         ):
             opacity = round(abs(value) / most, 2)
             if not opacity:
@@ -100,36 +100,37 @@ def _cells(heat_map: HeatMap, left: float, top: float) -> Iterator[str]:
 
 def _draw(heat_map: HeatMap, top: float) -> tuple[list[str], float, float]:
     """Draw a heat map below top: its elements, width and height."""
-    left = max(map(_length, heat_map.rows), default=0) + 10
-    above = max(map(_length, heat_map.columns), default=0) * 0.87 + 34
+    left = max(map(_length, heat_map.row_names), default=0) + 10
+    above = max(map(_length, heat_map.column_names), default=0) * 0.87 + 34
     first = top + above
     parts = [f'<text y="{top + 14:g}">{escape(heat_map.title)}</text>']
-    for j, name in enumerate(heat_map.columns):
+    for j, name in enumerate(heat_map.column_names):
         x = left + (j + 0.5) * _CELL
         parts.append(
             f'<text transform="translate({x:g} {first - 6:g}) rotate(-60)">'
             f"{escape(name)}</text>"
         )
-    for i, name in enumerate(heat_map.rows):
+    for i, name in enumerate(heat_map.row_names):
         y = first + (i + 0.65) * _CELL
         parts.append(
             f'<text x="{left - 8:g}" y="{y:g}" text-anchor="end">'
             f"{escape(name)}</text>"
         )
     parts += _cells(heat_map, left, first)
-    slant = max(map(_length, heat_map.columns), default=0) * 0.5
+    slant = max(map(_length, heat_map.column_names), default=0) * 0.5
     width = max(
-        left + len(heat_map.columns) * _CELL + slant, _length(heat_map.title)
+        left + len(heat_map.column_names) * _CELL + slant,
+        _length(heat_map.title),
     )
-    return parts, width, above + len(heat_map.rows) * _CELL + 16
+    return parts, width, above + len(heat_map.row_names) * _CELL + 16
 
 
 def _describe(heat_map: HeatMap) -> str:
     """Say for each row which column has the largest number."""
-    if not heat_map.columns:
+    if not heat_map.column_names:
         return f"{heat_map.title}: nothing."
     rows = []
-    for i, name in enumerate(heat_map.rows):
+    for i, name in enumerate(heat_map.row_names):
         ((column, value),) = heat_map.largest(i, 1)
         rows.append(f"{name} {column} {_number(value)}")
     return f"{heat_map.title}. Largest of each row: {'; '.join(rows)}."
@@ -149,9 +150,11 @@ def to_svg(heat_maps: Sequence[HeatMap], title: str) -> str:
         width = max(width, needed)
         height += tall
     description = " ".join(map(_describe, heat_maps))
+    label = escape(f"{title}. {description}")
     return "\n".join(
         [
             '<svg xmlns="http://www.w3.org/2000/svg" class="heat" role="img" '
+            f'aria-label="{label}" '
             f'viewBox="-4 -4 {width + 8:g} {height + 8:g}" '
             f'width="{width + 8:g}" height="{height + 8:g}">',
             f"<title>{escape(title)}</title>",
@@ -184,12 +187,13 @@ def _to_table(heat_map: HeatMap) -> Iterator[str]:
         f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
     )
     names = "".join(
-        f'<th scope="col">{escape(name)}</th>' for name in heat_map.columns
+        f'<th scope="col">{escape(name)}</th>'
+        for name in heat_map.column_names
     )
     yield f"<table><caption>{title}</caption>"
     yield f"<thead><tr><td></td>{names}</tr></thead><tbody>"
     for name, values in zip(
-        heat_map.rows, heat_map.values.tolist(), strict=True
+        heat_map.row_names, heat_map.values.tolist(), strict=True
     ):
         cells = "".join(f"<td>{_number(value)}</td>" for value in values)
         yield f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'

@@ -8,11 +8,14 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from attention_book.fast_decoding import Translator
+from attention_book.interpret import explain_sentence, to_html
 from literate.chapter import ROOT
 from literate.glossary import terms
 from tests.browser.conftest import WIDE, Visitor
@@ -624,3 +627,38 @@ def test_each_edition_has_its_page_for_what_is_not_there(
     expect(page.locator("h1")).to_have_text(says)
     page.locator("article a").first.click()
     page.wait_for_url(f"**/{edition}/")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_explanation_can_be_read_without_its_picture(
+    chromium: Browser, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    """By keyboard, by screen reader, on a phone, in either scheme."""
+    explanation = explain_sentence(
+        Translator.load(), "Yesterday Tom found a key in the garden."
+    )
+    file = tmp_path / "page.html"
+    html = to_html(explanation.heat_maps, explanation.output)
+    file.write_text(html, "utf-8")
+    page = chromium.new_page(viewport=NARROW, color_scheme=scheme)
+    page.goto(file.as_uri())
+    fits(page)
+    assert violations(page, {}) == []
+    table = page.get_by_role("region").nth(1)
+    expect(table).to_have_attribute(
+        "aria-label", explanation.heat_maps[0].title
+    )
+    name = "Picture: " + explanation.heat_maps[0].title
+    picture = page.get_by_role("region", name=name).get_by_role("img")
+    expect(picture).to_have_accessible_name(re.compile("汤姆 Tom 0"))
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(table).to_be_focused()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "document.activeElement.scrollLeft > 0", timeout=5000
+    )
+    row = table.get_by_role("row", name="钥匙")
+    expect(row.get_by_role("cell")).to_have_count(9)
+    page.close()
