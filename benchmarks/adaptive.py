@@ -14,6 +14,7 @@ from attention_book.adaptive import (
     EagerAttention,
     Entmax15Attention,
     EntmaxAttention,
+    SpanAttention,
     SparsemaxAttention,
     attention_layers,
     prune_heads,
@@ -34,7 +35,9 @@ KINDS: dict[str, type[MultiHeadAttention]] = {
     "sparsemax": SparsemaxAttention,
     "1.5-entmax": Entmax15Attention,
     "learnt alpha": EntmaxAttention,
+    "span": SpanAttention,
 }
+OPTIONS = {"span": {"max_span": 32}}
 Ratios = dict[str, float]
 
 
@@ -49,7 +52,10 @@ def compare(title: str, entrants: dict[str, Callable[[], object]]) -> Ratios:
 def weights(n: int, training: bool) -> Ratios:
     x = torch.randn(BATCH, n, D_MODEL)
     plain = MultiHeadAttention(D_MODEL, N_HEADS)
-    layers = {k: replace_attention(plain, kind) for k, kind in KINDS.items()}
+    layers = {
+        name: replace_attention(plain, kind, **OPTIONS.get(name, {}))
+        for name, kind in KINDS.items()
+    }
 
     def step(layer: nn.Module) -> None:
         if training:
@@ -112,7 +118,7 @@ def main() -> None:
         "layer": {n: layer(n) for n in LENGTHS},
         "model": {128: model(128)},
     }
-    keep("adaptive-cpu", ["python", "-m", "benchmarks.adaptive"], {}, **found)
+    keep("adaptive-cpu", ["python -m benchmarks.adaptive"], {}, **found)
 
 
 if __name__ == "__main__":

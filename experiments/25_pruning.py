@@ -21,8 +21,7 @@ from attention_book.adaptive import (
     replace_attention,
     silence_heads,
 )
-from attention_book.corpus import make_split
-from attention_book.corpus.split import Split
+from attention_book.cli.corpora import Corpus, load_corpus
 from attention_book.fast_decoding import Translator
 from attention_book.losses import chunked_translation_loss
 from attention_book.training import (
@@ -34,15 +33,16 @@ from attention_book.training import (
 from attention_book.training.loading import Example, make_batch
 from attention_book.transformer import Transformer
 from experiments.record import percent
-from experiments.translators import translator, unseen
+from experiments.translators import translator
 
 
 SEEDS = range(3)
 REMOVED = (4, 8, 12, 16)
-RETRAINED = (12, 16, 20)
+RETRAINED = (16, 20)
 N_RANDOM = 3
-N_SCORED = 200  # training sentences that heads are judged by
-GATE_STEPS = 300
+N_TEST = 200  # unseen sentences
+N_JUDGED = 100  # training sentences that heads are judged by
+GATE_STEPS = 200
 GATE_RATE = 0.1
 GATE_PENALTY = 0.01
 MORE_STEPS = 100
@@ -52,13 +52,14 @@ ORDERS = {
     "gates": "门 | gates",
     "leave-one-out": "逐个试 | leave-one-out",
     "random": "随机 | random",
+    "book": "随书的模型，梯度 | the book's model, gradient",
 }
 Head = tuple[str, int]  # the name of its layer, its number
 
 
 @cache
-def sentences() -> Split:
-    return make_split(n_train=60_000, n_test=1000)
+def corpus() -> Corpus:
+    return load_corpus("grammar")
 
 
 def all_heads(model: nn.Module) -> list[Head]:
@@ -90,10 +91,10 @@ def exact(
     return sum(right) / len(right)
 
 
-def by_gradient(owner: Translator, by_layer: bool, n: int) -> list[Head]:
+def by_gradient(
+    owner: Translator, examples: list[Example]
+) -> dict[str, list[Head]]:
     """Heads from the least to the most important, Michel et al. (2019)."""
-    pairs = sentences().train[:n]
-    examples = encode_pairs(pairs, owner.source, owner.target)
 
     def losses(model: nn.Module) -> Iterator[Tensor]:
         for example in examples:
@@ -101,11 +102,13 @@ def by_gradient(owner: Translator, by_layer: bool, n: int) -> list[Head]:
             yield chunked_translation_loss(model, batch)
 
     scores = head_importance(owner.model, losses)
-    if by_layer:
-        scores = {name: x / x.norm() for name, x in scores.items()}
-    return sorted(
-        all_heads(owner.model), key=lambda head: scores[head[0]][head[1]]
-    )
+    by_layer = {name: x / x.norm() for name, x in scores.items()}
+    return {
+        key: sorted(
+            all_heads(owner.model), key=lambda head: of[head[0]][head[1]]
+        )
+        for key, of in (("gradient", scores), ("gradient by layer", by_layer))
+    }
 
 
 def opened(model: Transformer, is_open: bool = True) -> Transformer:
@@ -194,18 +197,14 @@ def retrained(
     return model.eval()
 
 
-def prune(seed: int) -> dict[str, float]:
-    owner, test = translator(seed), unseen()
-    train = sentences().train
-    examples = encode_pairs(train, owner.source, owner.target)
-    orders = {
-        "gradient": by_gradient(owner, by_layer=False, n=N_SCORED),
-        "gradient by layer": by_gradient(owner, by_layer=True, n=N_SCORED),
-        "gates": by_gates(owner, examples, seed),
-        "leave-one-out": by_leaving_out(
-            owner, examples[:N_SCORED], max(REMOVED)
-        ),
-    }
+def run(seed: int) -> dict[str, float]:
+    owner = translator(seed)  # which sets the number of threads
+    test = corpus().tests["unseen sentences"][:N_TEST]
+    examples = encode_pairs(corpus().train, owner.source, owner.target)
+    judged = examples[:N_JUDGED]
+    orders = by_gradient(owner, judged)
+    orders["gates"] = by_gates(owner, examples, seed)
+    orders["leave-one-out"] = by_leaving_out(owner, judged, max(REMOVED))
     for i in range(N_RANDOM):
         order = at_random(owner.model, N_RANDOM * seed + i)
         orders[f"random {i}"] = order
@@ -214,16 +213,19 @@ def prune(seed: int) -> dict[str, float]:
         for n in REMOVED:
             silent = silence_heads(owner.model, grouped(order[:n]))
             found[f"{name}, {n} out"] = exact(owner, silent, test)
+    book = Translator.load()
+    pairs = corpus().train[N_JUDGED * seed : N_JUDGED * (seed + 1)]
+    order = by_gradient(book, encode_pairs(pairs, book.source, book.target))[
+        "gradient"
+    ]
+    for n in REMOVED:
+        silent = silence_heads(book.model, grouped(order[:n]))
+        found[f"book, {n} out"] = exact(book, silent, test)
     for n in RETRAINED:
         for name in ("gradient", "random 0"):
             model = retrained(owner, orders[name][:n], examples, seed)
             found[f"{name}, {n} out, retrained"] = exact(owner, model, test)
     return found
-
-
-def run(seed: int) -> dict[str, float]:
-    torch.set_num_threads(1)
-    return prune(seed)
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:

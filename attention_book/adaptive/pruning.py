@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (a2c15cbf4e79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (dabeb89f8835). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
@@ -114,8 +114,8 @@ def _chosen(
 
 def _columns(heads: Collection[int], d_k: int) -> Tensor:
     """Return which columns of a projection belong to the heads."""
-    rows = [range(h * d_k, (h + 1) * d_k) for h in heads]
-    return torch.tensor([i for row in rows for i in row], dtype=torch.long)
+    ranges = [range(h * d_k, (h + 1) * d_k) for h in heads]
+    return torch.tensor([i for each in ranges for i in each], dtype=torch.long)
 
 
 @torch.no_grad()
@@ -153,8 +153,8 @@ def prune_heads(model: _Model, heads: Heads) -> _Model:
                 f"{name} must be MultiHeadAttention, "
                 f"got {type(layer).__name__}"
             )
-        keep = [h for h in range(layer.n_heads) if h not in lost]
-        memo[id(layer)] = PrunedAttention(layer, keep)
+        kept = [h for h in range(layer.n_heads) if h not in lost]
+        memo[id(layer)] = PrunedAttention(layer, kept)
     return copy.deepcopy(model, memo)
 
 
@@ -163,21 +163,23 @@ class PrunedAttention(MultiHeadAttention):
 
     Args:
         layer: Is left as it is.
-        keep: The heads to keep.
+        heads: Those that stay.
     """
 
-    def __init__(self, layer: MultiHeadAttention, keep: list[int]) -> None:
+    def __init__(self, layer: MultiHeadAttention, heads: list[int]) -> None:
         bias = layer.q_proj.bias is not None
         super().__init__(
             layer.d_model, layer.n_heads, bias=bias, dropout=layer.dropout
         )
-        self.n_heads = self.n_kv_heads = len(keep)
-        rows = _columns(keep, layer.d_k).to(layer.q_proj.weight.device)
-        both = torch.cat([rows, layer.d_model + rows])
-        self.q_proj = _take_rows(layer.q_proj, rows)
-        self.kv_proj = _take_rows(layer.kv_proj, both)
+        self.n_heads = self.n_kv_heads = len(heads)
+        indices = _columns(heads, layer.d_k).to(layer.q_proj.weight.device)
+        both = torch.cat([indices, layer.d_model + indices])
+        self.q_proj = _take_outputs(layer.q_proj, indices)
+        self.kv_proj = _take_outputs(layer.kv_proj, both)
         self.out_proj = copy.deepcopy(layer.out_proj)
-        self.out_proj.weight = nn.Parameter(layer.out_proj.weight[:, rows])
+        weight = layer.out_proj.weight.detach()[:, indices]
+        self.out_proj.weight = nn.Parameter(weight)
+        self.out_proj.in_features = len(indices)
         self.train(layer.training)
 
     def _split(self, x: Tensor) -> Tensor:
@@ -199,11 +201,11 @@ class PrunedAttention(MultiHeadAttention):
         return KeyValue(self._split(key), self._split(value))
 
 
-def _take_rows(linear: nn.Linear, rows: Tensor) -> nn.Linear:
+def _take_outputs(linear: nn.Linear, indices: Tensor) -> nn.Linear:
     """Return a layer with some of the outputs."""
     taken = copy.deepcopy(linear)
-    taken.weight = nn.Parameter(linear.weight.detach()[rows])
+    taken.weight = nn.Parameter(linear.weight.detach()[indices])
     if linear.bias is not None:
-        taken.bias = nn.Parameter(linear.bias.detach()[rows])
-    taken.out_features = len(rows)
+        taken.bias = nn.Parameter(linear.bias.detach()[indices])
+    taken.out_features = len(indices)
     return taken
