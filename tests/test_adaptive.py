@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -688,3 +690,37 @@ def test_keys_and_values_ready_made_are_taken(layer: EagerAttention) -> None:
     kv = layer.keys_and_values(memory)
     assert isinstance(kv, KeyValue)
     torch.testing.assert_close(layer(x, kv), layer(x, memory))
+
+
+@pytest.mark.usefixtures("unchecked")
+@torch.no_grad()
+def test_whatever_is_given_works_or_is_named() -> None:
+    from tests.test_bad_input import PACKAGE, complaint, hostile
+
+    s, mask = scores(2, 3, 5, 7), scores(2, 3, 5, 7, seed=1) > 0
+    alpha = torch.full((3, 1, 1), 1.5, dtype=torch.float64)
+    x = torch.randn(2, 5, 24)
+    padding = padding_mask(torch.tensor([5, 3]), 5)
+    cases: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+        (sparsemax, {"scores": s, "mask": mask}),
+        (entmax15, {"scores": s, "mask": mask}),
+        (entmax, {"scores": s, "alpha": alpha, "mask": mask}),
+        (entmax, {"scores": s, "alpha": 1.5}),
+    ]
+    for kind, options in KINDS.items():
+        layer = kind(24, 3, **options).eval()
+        cases.append((layer, {"x": x, "mask": padding}))
+        cases.append((layer, {"x": x, "memory": x, "is_causal": True}))
+        cases.append((kind, {"d_model": 24, "n_heads": 3, **options}))
+    for call, arguments in cases:
+        call(**arguments)
+        for name, valid in arguments.items():
+            for wrong in hostile(valid):
+                error = complaint(call, {**arguments, name: wrong})
+                if error is None:
+                    continue
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                case = f"{call}: {name} = {wrong!r:.60}: {error!r:.200}"
+                assert isinstance(error, ValueError), case
+                assert Path(last.filename).is_relative_to(PACKAGE), case
+                assert "got" in str(error), case

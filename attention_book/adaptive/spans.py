@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (22ad6ffd8b0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (dfa4b4954a84). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -51,8 +51,9 @@ class SpanAttention(EagerAttention):
     def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Softmax times the soft mask; the last query is at the last key."""
         queries, keys = scores.shape[-2:]
-        position = torch.arange(keys, device=scores.device)
-        distance = (position[keys - queries :, None] - position).abs()
+        key = torch.arange(keys, device=scores.device)
+        query = torch.arange(keys - queries, keys, device=scores.device)
+        distance = (query[:, None] - key).abs()
         beyond = (distance - self.spans[:, None, None]) / self.ramp
         soft = (1 - beyond).clamp(0, 1)  # (heads, queries, keys)
         is_seen = soft > 0

@@ -7,7 +7,7 @@ SCORES = (1.0, 0.5, -0.5)
 UNIT = 4  # cells for a difference of 1
 FLOOR = -1.25  # where the columns begin
 COLUMNS = (  # name, threshold as a score, weights
-    ("softmax", None, (0.547, 0.332, 0.122)),
+    ("softmax", None, (0.547, 0.331, 0.122)),
     ("1.5-entmax", -0.639, (0.671, 0.324, 0.005)),
     ("sparsemax", 0.25, (0.75, 0.25, 0.0)),
 )
