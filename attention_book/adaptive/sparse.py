@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (9ad34b2fdc7d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (53e918cfd42f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -56,8 +56,8 @@ def _powers(z: Tensor, tau: Tensor, alpha: Tensor) -> Tensor:
 class _Entmax(torch.autograd.Function):
     """α-entmax of scores (..., keys) whose largest is 0.
 
-    Source of the gradients: Peters et al. (2019), §3; for that of α,
-    Correia et al. (2019), §3, proposition 1.
+    Source of the gradients: Peters et al. (2019), proposition 1; for that of
+    α, Correia et al. (2019), §3, proposition 1.
     """
 
     @staticmethod
@@ -157,8 +157,8 @@ def entmax15(
 ) -> Float[Tensor, "*batch keys"]:
     """Return the 1.5-entmax of each row: max(s/2 - τ, 0)²; as sparsemax.
 
-    Source: Peters et al. (2019), §3, the exact algorithm for α = 1.5; the
-    threshold is written here as the root of a quadratic equation.
+    Source: Peters et al. (2019), algorithm 2; the threshold is written here
+    as the root of a quadratic equation.
     """
     _check(scores, mask)
     return _transform(scores, 1.5, "entmax15", mask)
@@ -184,7 +184,7 @@ def entmax(
     Raises:
         ValueError: As of sparsemax, or an alpha that does not fit.
 
-    Source: Peters et al. (2019), §3, bisection; Correia et al. (2019), §3.
+    Source: Peters et al. (2019), eq. 13; Correia et al. (2019), §3.
     """
     _check(scores, mask)
     if isinstance(alpha, Tensor):
