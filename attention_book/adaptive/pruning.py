@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (5133247d99a5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (411c472c8374). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
@@ -59,8 +59,8 @@ def head_importance(
     Raises:
         ValueError: There are no losses.
 
-    Source: Michel et al. (2019), §4.1, eq. 2, there also divided by the norm of the
-        scores of a layer.
+    Source: Michel et al. (2019), §4.1, eq. 2, there also divided by the norm
+        of the scores of a layer.
     """
     masked = replace_attention(model, _MaskedHeads)
     masks = {}
