@@ -316,6 +316,11 @@ def test_eager_attention_is_multi_head_attention() -> None:
         torch.testing.assert_close(
             found(x, is_causal=True), plain(x, is_causal=True)
         )
+        own = padding_mask(torch.tensor([5, 3]), 5).flip(-1)
+        torch.testing.assert_close(
+            found(x, mask=own, is_causal=True),
+            plain(x, mask=own, is_causal=True),
+        )
 
 
 def test_dropout_of_weights_is_on_in_training_only() -> None:
@@ -521,7 +526,7 @@ def test_a_softmax_layer_put_in_changes_nothing() -> None:
     )
     sparse = replace_attention(vit, SparsemaxAttention)
     assert not torch.allclose(sparse(images), vit(images))
-    assert not sparse.training
+    assert not any(module.training for module in sparse.modules())
     back = replace_attention(sparse, MultiHeadAttention)
     torch.testing.assert_close(back(images), vit(images))
 
