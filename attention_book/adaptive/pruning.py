@@ -1,0 +1,211 @@
+# Made from docs/chapters/61-adaptive-layers.md (411c472c8374). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import copy
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_book.adaptive.replacing import (
+    attention_layers,
+    replace_attention,
+)
+from attention_book.caches import KeyValue, Position
+from attention_book.checks import check_layer_input
+from attention_book.multi_head import MultiHeadAttention
+
+
+__all__ = [
+    "PrunedAttention",
+    "head_importance",
+    "prune_heads",
+    "silence_heads",
+]
+
+
+_Model = TypeVar("_Model", bound=nn.Module)
+
+
+Heads = Mapping[str, Collection[int]]  # by the names of their layers
+
+
+class _MaskedHeads(MultiHeadAttention):
+    """Multi-head attention whose heads are multiplied by a mask of ones."""
+
+    head_mask: Tensor
+
+    def attend(
+        self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        heads = super().attend(query, kv, mask, is_causal)
+        return heads * self.head_mask[:, None, None]
+
+
+def head_importance(
+    model: nn.Module, losses: Callable[[nn.Module], Iterable[Tensor]]
+) -> dict[str, Float[Tensor, " heads"]]:
+    """Return how much the loss would change with each head, on average.
+
+    That is the mean of |∂L/∂ξ|, where ξ = 1 is multiplied with the head.
+
+    Args:
+        model: Is left as it is.
+        losses: Given a model like it, yields the loss of each example.
+
+    Returns:
+        For each attention layer, by its name, a score of each head.
+
+    Raises:
+        ValueError: There are no losses.
+
+    Source: Michel et al. (2019), §4.1, eq. 2, there also divided by the norm
+        of the scores of a layer.
+    """
+    masked = replace_attention(model, _MaskedHeads)
+    masks = {}
+    for name, layer in attention_layers(masked).items():
+        ones = torch.ones(layer.n_heads).to(layer.q_proj.weight)
+        layer.head_mask = ones.requires_grad_()
+        masks[name] = layer.head_mask
+    totals = {name: torch.zeros_like(mask) for name, mask in masks.items()}
+    n = 0
+    for loss in losses(masked):
+        gradients = torch.autograd.grad(loss, list(masks.values()))
+        for name, gradient in zip(masks, gradients, strict=True):
+            totals[name] += gradient.abs()
+        n += 1
+    if not n:
+        raise ValueError("losses must yield one for each example, got none")
+    return {name: total / n for name, total in totals.items()}
+
+
+def _chosen(
+    model: nn.Module, heads: Heads
+) -> dict[str, tuple[MultiHeadAttention, list[int]]]:
+    """Return each layer that loses heads, and which.
+
+    Raises:
+        ValueError: There is no such layer or head, or one whose heads can
+            not be told apart.
+    """
+    layers = attention_layers(model)
+    found = {}
+    for name, chosen in heads.items():
+        if name not in layers:
+            raise ValueError(
+                f"heads must be of the layers {list(layers)}, got {name!r}"
+            )
+        layer = layers[name]
+        wrong = [h for h in chosen if h not in range(layer.n_heads)]
+        if wrong:
+            raise ValueError(
+                f"heads of {name} must be from 0 to {layer.n_heads - 1}, "
+                f"got {wrong[0]!r}"
+            )
+        if layer.n_heads != layer.n_kv_heads:
+            raise ValueError(
+                f"heads of {name} must have keys of their own, got "
+                f"{layer.n_kv_heads} heads of keys for {layer.n_heads}"
+            )
+        found[name] = layer, sorted(set(chosen))
+    return found
+
+
+def _columns(heads: Collection[int], d_k: int) -> Tensor:
+    """Return which columns of a projection belong to the heads."""
+    ranges = [range(h * d_k, (h + 1) * d_k) for h in heads]
+    return torch.tensor([i for each in ranges for i in each], dtype=torch.long)
+
+
+@torch.no_grad()
+def silence_heads(model: _Model, heads: Heads) -> _Model:
+    """Return a copy in which these heads give nothing to the output.
+
+    Their columns of out_proj are zero. Nothing becomes smaller or faster.
+
+    Args:
+        model: Is left as it is.
+        heads: The heads of each layer, by the layer's name.
+    """
+    chosen = _chosen(model, heads)
+    silent = copy.deepcopy(model)
+    for name, layer in attention_layers(silent).items():
+        if name in chosen:
+            columns = _columns(chosen[name][1], layer.d_k)
+            layer.out_proj.weight[:, columns] = 0
+    return silent
+
+
+def prune_heads(model: _Model, heads: Heads) -> _Model:
+    """Return a copy without these heads, whose projections are smaller.
+
+    Arguments are those of silence_heads, as are the outputs.
+
+    Raises:
+        ValueError: As silence_heads, or layers that are not plain
+            MultiHeadAttention.
+    """
+    memo = {}
+    for name, (layer, lost) in _chosen(model, heads).items():
+        if type(layer) is not MultiHeadAttention:
+            raise ValueError(
+                f"{name} must be MultiHeadAttention, "
+                f"got {type(layer).__name__}"
+            )
+        kept = [h for h in range(layer.n_heads) if h not in lost]
+        memo[id(layer)] = PrunedAttention(layer, kept)
+    return copy.deepcopy(model, memo)
+
+
+class PrunedAttention(MultiHeadAttention):
+    """What is left of a layer when it keeps some heads only, or none.
+
+    Args:
+        layer: Is left as it is.
+        heads: Those that stay.
+    """
+
+    def __init__(self, layer: MultiHeadAttention, heads: list[int]) -> None:
+        bias = layer.q_proj.bias is not None
+        super().__init__(
+            layer.d_model, layer.n_heads, bias=bias, dropout=layer.dropout
+        )
+        self.n_heads = self.n_kv_heads = len(heads)
+        indices = _columns(heads, layer.d_k).to(layer.q_proj.weight.device)
+        both = torch.cat([indices, layer.d_model + indices])
+        self.q_proj = _take_outputs(layer.q_proj, indices)
+        self.kv_proj = _take_outputs(layer.kv_proj, both)
+        self.out_proj = copy.deepcopy(layer.out_proj)
+        weight = layer.out_proj.weight.detach()[:, indices]
+        self.out_proj.weight = nn.Parameter(weight)
+        self.out_proj.in_features = len(indices)
+        self.train(layer.training)
+
+    def _split(self, x: Tensor) -> Tensor:
+        """As split_heads, for any number of heads."""
+        x = x.view(*x.shape[:-1], self.n_heads, self.d_k)
+        return x.transpose(-3, -2)
+
+    def queries(self, x: Tensor, offset: Position = 0) -> Tensor:
+        """Queries of the heads that are left."""
+        check_layer_input("x", x, self.q_proj.weight)
+        return self._split(self.q_proj(x))
+
+    def keys_and_values(
+        self, memory: Tensor, offset: Position = 0
+    ) -> KeyValue:
+        """Keys and values of the heads that are left."""
+        check_layer_input("memory", memory, self.kv_proj.weight)
+        key, value = self.kv_proj(memory).chunk(2, dim=-1)
+        return KeyValue(self._split(key), self._split(value))
+
+
+def _take_outputs(linear: nn.Linear, indices: Tensor) -> nn.Linear:
+    """Return a layer with some of the outputs."""
+    taken = copy.deepcopy(linear)
+    taken.weight = nn.Parameter(linear.weight.detach()[indices])
+    if linear.bias is not None:
+        taken.bias = nn.Parameter(linear.bias.detach()[indices])
+    taken.out_features = len(indices)
+    return taken

@@ -1,0 +1,125 @@
+"""What sparse weights cost, what pruned heads save: python -m benchmarks.adaptive
+
+Times a layer with each kind of weights, forward and forward with backward, and
+a layer and a model whose heads are silent or removed. The chapter "Adaptive
+attention" quotes the ratios; they are written to results/adaptive-cpu.json.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from attention_book.adaptive import (
+    EagerAttention,
+    Entmax15Attention,
+    EntmaxAttention,
+    SpanAttention,
+    SparsemaxAttention,
+    attention_layers,
+    prune_heads,
+    replace_attention,
+    silence_heads,
+)
+from attention_book.multi_head import MultiHeadAttention
+from attention_book.transformer import Transformer
+from benchmarks.sidebyside import introduce, keep, report, side_by_side
+
+
+D_MODEL, N_HEADS, BATCH = 512, 8, 4
+LENGTHS = (128, 512)
+LEFT = (4, 2, 1)  # heads of 8
+KINDS: dict[str, type[MultiHeadAttention]] = {
+    "fused softmax": MultiHeadAttention,
+    "softmax": EagerAttention,
+    "sparsemax": SparsemaxAttention,
+    "1.5-entmax": Entmax15Attention,
+    "learnt alpha": EntmaxAttention,
+    "span": SpanAttention,
+}
+OPTIONS = {"span": {"max_span": 32}}
+Ratios = dict[str, float]
+
+
+def compare(title: str, entrants: dict[str, Callable[[], object]]) -> Ratios:
+    """Time them in turn; each as a multiple of the first."""
+    seconds = side_by_side(entrants, rounds=9)
+    report(title, seconds)
+    first = next(iter(seconds.values()))
+    return {name: round(s / first, 2) for name, s in seconds.items()}
+
+
+def weights(n: int, training: bool) -> Ratios:
+    x = torch.randn(BATCH, n, D_MODEL)
+    plain = MultiHeadAttention(D_MODEL, N_HEADS)
+    layers = {
+        name: replace_attention(plain, kind, **OPTIONS.get(name, {}))
+        for name, kind in KINDS.items()
+    }
+
+    def step(layer: nn.Module) -> None:
+        if training:
+            layer(x).sum().backward()
+        else:
+            with torch.no_grad():
+                layer(x)
+
+    what = "forward and backward" if training else "forward"
+    title = f"{what}, batch {BATCH}, {n} tokens, {N_HEADS} x 64"
+    return compare(title, {k: lambda v=v: step(v) for k, v in layers.items()})
+
+
+@torch.no_grad()
+def layer(n: int) -> Ratios:
+    """One layer that keeps some of its heads."""
+    x = torch.randn(BATCH, n, D_MODEL)
+    model = nn.ModuleDict({"a": MultiHeadAttention(D_MODEL, N_HEADS)})
+    entrants = {f"{N_HEADS} heads": model["a"]}
+    lost = {"a": range(LEFT[0], N_HEADS)}
+    entrants[f"{LEFT[0]} silent"] = silence_heads(model, lost)["a"]
+    for k in LEFT:
+        small = prune_heads(model, {"a": range(k, N_HEADS)})["a"]
+        entrants[f"{k} left"] = small
+    return compare(
+        f"forward, layer of {N_HEADS} heads, {n} tokens",
+        {k: lambda v=v: v(x) for k, v in entrants.items()},
+    )
+
+
+@torch.no_grad()
+def model(n: int) -> Ratios:
+    """The paper's base model, its feed-forward networks included."""
+    whole = Transformer.base(1000).eval()
+    source = torch.randint(3, 1000, (BATCH, n))
+    lengths = torch.full((BATCH,), n)
+    entrants = {f"{N_HEADS} heads": whole}
+    for k in (4, 1):
+        lost = {name: range(k, N_HEADS) for name in attention_layers(whole)}
+        if k == 4:
+            entrants[f"{k} silent"] = silence_heads(whole, lost)
+        entrants[f"{k} left"] = prune_heads(whole, lost)
+    return compare(
+        f"forward, base model, {n} tokens",
+        {
+            k: lambda v=v: v(source, lengths, source)
+            for k, v in entrants.items()
+        },
+    )
+
+
+def main() -> None:
+    introduce()
+    torch.manual_seed(0)
+    found = {
+        "forward": {n: weights(n, training=False) for n in LENGTHS},
+        "forward and backward": {
+            n: weights(n, training=True) for n in LENGTHS
+        },
+        "layer": {n: layer(n) for n in LENGTHS},
+        "model": {128: model(128)},
+    }
+    keep("adaptive-cpu", ["python -m benchmarks.adaptive"], {}, **found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,731 @@
+"""attention_book.adaptive against autograd, the entmax package, plain loops."""
+
+import itertools
+import math
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attention_book.adaptive import (
+    EagerAttention,
+    Entmax15Attention,
+    EntmaxAttention,
+    GatedAttention,
+    PrunedAttention,
+    SpanAttention,
+    SparsemaxAttention,
+    attention_layers,
+    entmax,
+    entmax15,
+    expected_heads,
+    head_importance,
+    mean_span,
+    prune_heads,
+    replace_attention,
+    silence_heads,
+    sparsemax,
+)
+from attention_book.caches import KeyValue, KeyValueCache
+from attention_book.corpus import pad
+from attention_book.decoding import beam_search, generate
+from attention_book.fast_decoding import IncrementalDecoder
+from attention_book.multi_head import MultiHeadAttention, attention_weights
+from attention_book.padding import PackedMask, PaddingLayout
+from attention_book.scoring import causal_mask, padding_mask
+from tests.factories import make_transformer, make_varied, make_vit
+from tests.torch_state import randomise
+
+
+Transform = Callable[..., Tensor]
+TRANSFORMS: dict[str, tuple[Transform, float]] = {
+    "sparsemax": (sparsemax, 2.0),
+    "entmax15": (entmax15, 1.5),
+    "entmax": (lambda s, mask=None: entmax(s, 1.3, mask), 1.3),
+}
+KINDS: dict[type[EagerAttention], dict[str, Any]] = {
+    SparsemaxAttention: {},
+    Entmax15Attention: {},
+    EntmaxAttention: {},
+    SpanAttention: {"max_span": 3, "ramp": 1.5},
+}
+
+
+@pytest.fixture(params=TRANSFORMS)
+def transform(request: pytest.FixtureRequest) -> tuple[Transform, float]:
+    return TRANSFORMS[request.param]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
+def layer(request: pytest.FixtureRequest) -> EagerAttention:
+    """A layer none of whose parameters is zero; 3 heads of width 8."""
+    made = request.param(24, 3, **KINDS[request.param])
+    randomise(made)
+    return made.eval()
+
+
+def scores(*shape: int, seed: int = 0, scale: float = 2.0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return scale * torch.randn(shape, dtype=torch.float64, generator=generator)
+
+
+def naive_entmax(s: Tensor, alpha: Tensor | float) -> Tensor:
+    """Of one row; autograd goes through the threshold once it is known.
+
+    Try each support of the k largest keys, find its threshold by bisection,
+    and take the one that is consistent.
+    """
+    z = (alpha - 1) * s
+    order = z.argsort(descending=True).tolist()
+    for k in range(1, len(s) + 1):
+        kept = z[order[:k]]
+        low, high = kept.max().detach() - 1, kept.min().detach()
+        tau = low
+        for _ in range(80):
+            tau = (low + high) / 2
+            total = ((kept.detach() - tau).clamp(min=0)) ** (
+                1 / (torch.as_tensor(alpha).detach() - 1)
+            )
+            low, high = (tau, high) if total.sum() > 1 else (low, tau)
+        rest = z[order[k:]].detach()
+        if len(rest) and rest.max() > tau:
+            continue
+
+        # One step of Newton's method from the root has the root's gradient.
+        def total_of(t: Tensor, kept: Tensor = kept) -> Tensor:
+            return ((kept - t) ** (1 / (alpha - 1))).sum()
+
+        t = tau.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(total_of(t).sum(), t, retain_graph=True)
+        root = tau - (total_of(tau) - 1) / slope.detach()
+        weights = torch.zeros_like(s)
+        return weights.index_put(
+            (torch.tensor(order[:k]),), (kept - root) ** (1 / (alpha - 1))
+        )
+    raise AssertionError("no support fits")
+
+
+def test_the_example_of_the_chapter() -> None:
+    s = torch.tensor([1.0, 0.5, -0.5])
+    assert sparsemax(s).tolist() == [0.75, 0.25, 0.0]
+    found = [round(w, 3) for w in entmax15(s).tolist()]
+    assert found == [0.671, 0.324, 0.005]
+
+
+def test_rows_sum_to_one_and_some_weights_are_zero(
+    transform: tuple[Transform, float],
+) -> None:
+    f, alpha = transform
+    s = scores(2, 3, 11)
+    weights = f(s)
+    torch.testing.assert_close(
+        weights.sum(-1), torch.ones(2, 3, dtype=torch.float64)
+    )
+    assert (weights >= 0).all()
+    assert (weights == 0).any()
+    gap = s.amax(-1, keepdim=True) - s
+    assert (weights[gap >= 1 / (alpha - 1)] == 0).all()
+
+
+def test_adding_a_constant_changes_nothing_and_order_is_kept(
+    transform: tuple[Transform, float],
+) -> None:
+    f, _ = transform
+    s = scores(5, 7)
+    torch.testing.assert_close(f(s + 100), f(s))
+    order = torch.randperm(7)
+    torch.testing.assert_close(f(s[:, order]), f(s)[:, order])
+    assert (f(s).sort(-1).values == f(s.sort(-1).values)).all()
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
+    s = scores(5, scale=1.0)
+    nearest = (sparsemax(s) - s).square().sum()
+    drawn = torch.distributions.Dirichlet(torch.ones(5).double())
+    others = drawn.sample(torch.Size([20_000]))
+    assert nearest <= (others - s).square().sum(-1).min() + 1e-12
+
+
+def test_alpha_near_one_is_softmax_and_above_is_sparser() -> None:
+    s = scores(7, 11)
+    torch.testing.assert_close(
+        entmax(s, 1.0001), s.softmax(-1), atol=1e-4, rtol=0
+    )
+    zeros = [(entmax(s, a) == 0).sum() for a in (1.1, 1.3, 1.5, 1.8, 2.0)]
+    assert all(a < b for a, b in itertools.pairwise(zeros))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_exact_and_bisected_agree(dtype: torch.dtype) -> None:
+    s = scores(3, 200, 257, scale=1.0).to(dtype)
+    atol = 2e-6 if dtype == torch.float32 else 1e-12
+    for exact, alpha in ((sparsemax, 2.0), (entmax15, 1.5)):
+        torch.testing.assert_close(
+            exact(s), entmax(s, alpha), atol=atol, rtol=0
+        )
+
+
+def test_ties_and_single_keys(transform: tuple[Transform, float]) -> None:
+    f, _ = transform
+    torch.testing.assert_close(f(torch.zeros(2, 5)), torch.full((2, 5), 0.2))
+    assert f(torch.tensor([[3.0]])).tolist() == [[1.0]]
+    two = f(torch.tensor([5.0, 5.0, -90.0]))
+    torch.testing.assert_close(two, torch.tensor([0.5, 0.5, 0.0]))
+    assert f(torch.zeros(3, 0)).shape == (3, 0)
+
+
+def test_huge_scores_are_no_nan(transform: tuple[Transform, float]) -> None:
+    f, _ = transform
+    s = torch.tensor([3e38, 1e38, 0.0, -3e38])
+    assert f(s).tolist() == [1, 0, 0, 0]
+    mask = torch.tensor([False, True, True, True])
+    assert f(s, mask).tolist() == [0, 1, 0, 0]
+
+
+def test_half_precision_is_computed_in_full(
+    transform: tuple[Transform, float],
+) -> None:
+    f, _ = transform
+    s = scores(3, 300).bfloat16()
+    weights = f(s)
+    assert weights.dtype == torch.bfloat16
+    torch.testing.assert_close(
+        weights.float(), f(s.float()), atol=2e-3, rtol=0
+    )
+
+
+def test_masks_are_those_of_masked_softmax(
+    transform: tuple[Transform, float],
+) -> None:
+    f, _ = transform
+    s = scores(2, 3, 5, 7)
+    mask = scores(2, 1, 5, 7, seed=1) > 0
+    mask[0, 0, 2] = False  # all masked
+    weights = f(s, mask)
+    assert (weights[~mask.expand_as(s)] == 0).all()
+    assert (weights[0, :, 2] == 0).all()
+    for b, h, q in itertools.product(range(2), range(3), range(5)):
+        seen = mask[b, 0, q]
+        if seen.any():
+            torch.testing.assert_close(
+                weights[b, h, q, seen], f(s[b, h, q, seen])
+            )
+
+
+def test_gradients(transform: tuple[Transform, float]) -> None:
+    f, alpha = transform
+    mask = scores(5, 7, seed=2) > -1
+    mask[3] = False
+    s = scores(5, 7).requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: f(s, mask), s)
+    assert torch.autograd.gradgradcheck(lambda s: f(s, mask), s)
+    row = scores(7, seed=3).requires_grad_()
+    grad = scores(7, seed=4)
+    (found,) = torch.autograd.grad(f(row), row, grad)
+    (wanted,) = torch.autograd.grad(naive_entmax(row, alpha), row, grad)
+    torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
+    assert (found[f(row) == 0] == 0).all()
+
+
+def test_gradient_of_alpha() -> None:
+    alpha = torch.tensor([1.1, 1.4, 1.9], dtype=torch.float64)
+    alpha = alpha[:, None, None].requires_grad_()
+    s = scores(2, 3, 5, 7).requires_grad_()
+    mask = scores(2, 1, 1, 7, seed=1) > -1
+    assert torch.autograd.gradcheck(lambda *x: entmax(*x, mask), (s, alpha))
+    row = scores(7, seed=3)
+    one = torch.tensor(1.6, dtype=torch.float64, requires_grad=True)
+    grad = scores(7, seed=4)
+    (found,) = torch.autograd.grad(entmax(row, one), one, grad)
+    (wanted,) = torch.autograd.grad(naive_entmax(row, one), one, grad)
+    torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
+
+
+def test_it_equals_the_entmax_package() -> None:
+    theirs = pytest.importorskip("entmax", reason="entmax is not installed")
+    s = scores(5, 7, 77, scale=3.0).requires_grad_()
+    grad = scores(5, 7, 77, seed=1)
+    alpha = torch.linspace(1.05, 1.95, 7, dtype=torch.float64)[:, None]
+    alpha.requires_grad_()
+    pairs: list[tuple[Transform, Transform, tuple[Tensor, ...]]] = [
+        (sparsemax, theirs.sparsemax, (s,)),
+        (entmax15, theirs.entmax15, (s,)),
+        (entmax, theirs.entmax_bisect, (s, alpha)),
+    ]
+    for ours, other, inputs in pairs:
+        torch.testing.assert_close(ours(*inputs), other(*inputs))
+        found = torch.autograd.grad(ours(*inputs), inputs, grad)
+        wanted = torch.autograd.grad(other(*inputs), inputs, grad)
+        torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([1.0, 2.0], 1.5), "scores must be a tensor, got list"),
+        ((torch.ones(3).long(), 1.5), "floating-point tensor .* got torch.i"),
+        ((torch.tensor(1.0), 1.5), "scores must be .* got .* shape \\(\\)"),
+        ((torch.ones(3), 1.0), "alpha must be above 1, got 1.0"),
+        ((torch.ones(3), math.inf), "alpha must be above 1, got inf"),
+        ((torch.ones(3), "2"), "alpha must be a number, got '2'"),
+        (
+            (torch.ones(5, 7), torch.ones(7)),
+            r"one for each row of scores \(5, 7\), got .* \(7,\)",
+        ),
+        (
+            (torch.ones(5, 7), torch.ones(3, 1)),
+            r"one for each row of scores \(5, 7\), got .* \(3, 1\)",
+        ),
+        (
+            (torch.ones(5, 7), torch.ones(5, 1).long()),
+            "alpha must be floating-point .* got torch.int64",
+        ),
+        (
+            (torch.ones(5, 7), 1.5, torch.ones(5, 7)),
+            "mask must be boolean, True = may attend, got torch.float32",
+        ),
+        (
+            (torch.ones(5, 7), 1.5, torch.ones(7, 5).bool()),
+            r"mask must broadcast to .* \(5, 7\), got \(7, 5\)",
+        ),
+    ],
+)
+def test_what_entmax_can_not_take_is_named(
+    arguments: tuple[Any, ...], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        entmax(*arguments)
+
+
+def test_eager_attention_is_multi_head_attention() -> None:
+    torch.manual_seed(0)
+    plain = MultiHeadAttention(24, 6, n_kv_heads=2).eval()
+    eager = replace_attention(plain, EagerAttention)
+    assert isinstance(eager, EagerAttention)
+    x, memory = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
+    mask = padding_mask(torch.tensor([7, 3]), 7)
+    for found in (plain, eager):
+        torch.testing.assert_close(
+            found(x, memory, mask), plain(x, memory, mask)
+        )
+        torch.testing.assert_close(
+            found(x, is_causal=True), plain(x, is_causal=True)
+        )
+        own = padding_mask(torch.tensor([5, 3]), 5).flip(-1)
+        torch.testing.assert_close(
+            found(x, mask=own, is_causal=True),
+            plain(x, mask=own, is_causal=True),
+        )
+
+
+def test_dropout_of_weights_is_on_in_training_only() -> None:
+    torch.manual_seed(0)
+    layer = EagerAttention(24, 3, dropout=0.5)
+    x = torch.randn(2, 5, 24)
+    assert not torch.equal(layer(x), layer(x))
+    layer.eval()
+    assert torch.equal(layer(x), layer(x))
+
+
+def test_a_layer_is_its_weights_times_its_values(
+    layer: EagerAttention,
+) -> None:
+    x = torch.randn(2, 5, 24)
+    weights = attention_weights(layer, x, is_causal=True)
+    value = layer.keys_and_values(x).value
+    joined = (weights @ value).transpose(-3, -2).flatten(-2)
+    torch.testing.assert_close(
+        layer(x, is_causal=True), layer.out_proj(joined)
+    )
+    assert (weights.triu(1) == 0).all()
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 5))
+    assert (weights.tril() == 0).any()
+
+
+def test_the_future_does_not_leak(layer: EagerAttention) -> None:
+    x = torch.randn(2, 7, 24)
+    changed = x.clone()
+    changed[:, 4:] += 1
+    before, after = layer(x, is_causal=True), layer(changed, is_causal=True)
+    torch.testing.assert_close(before[:, :4], after[:, :4])
+    assert not torch.allclose(before[:, 4:], after[:, 4:])
+
+
+def test_caches_and_packing_give_the_same(layer: EagerAttention) -> None:
+    x = torch.randn(2, 5, 24)
+    whole = layer(x, is_causal=True)
+    with torch.no_grad():
+        cache = KeyValueCache(5)
+        steps = [
+            layer(part, is_causal=True, cache=cache) for part in x.split(2, 1)
+        ]
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole)
+    lengths = torch.tensor([5, 3])
+    layout = PaddingLayout(lengths, 5)
+    packed = layer(layout.unpad(x), mask=PackedMask(layout, layout))
+    padded = layer(x, mask=padding_mask(lengths, 5))
+    torch.testing.assert_close(packed, layout.unpad(padded))
+
+
+def test_what_is_masked_does_not_count(layer: EagerAttention) -> None:
+    x = torch.randn(2, 5, 24)
+    mask = padding_mask(torch.tensor([5, 3]), 5)
+    changed = x.clone()
+    changed[1, 3:] += 1
+    torch.testing.assert_close(
+        layer(x, mask=mask)[1, :3], layer(changed, mask=mask)[1, :3]
+    )
+
+
+def test_each_head_learns_its_alpha() -> None:
+    torch.manual_seed(0)
+    layer = EntmaxAttention(24, 3)
+    assert layer.alpha.tolist() == [1.5] * 3
+    x = torch.randn(2, 5, 24)
+    torch.testing.assert_close(
+        layer(x), replace_attention(layer, Entmax15Attention)(x)
+    )
+    layer(x).square().sum().backward()
+    gradient = layer.alpha_logits.grad
+    assert gradient is not None
+    assert (gradient != 0).all()
+
+
+def test_the_soft_mask_is_the_formula() -> None:
+    torch.manual_seed(0)
+    layer = SpanAttention(24, 3, max_span=8, ramp=2.5).eval()
+    nn.init.normal_(layer.span_logits)
+    q, n = 2, 7  # the last queries
+    s = torch.randn(2, 3, q, n)
+    mask = causal_mask(q, n)
+    found = layer.weights(s, mask)
+    for h in range(3):
+        z = layer.spans[h].item()
+        for t in range(q):
+            position = n - q + t
+            m = [
+                min(max((2.5 + z - (position - r)) / 2.5, 0), 1)
+                if r <= position
+                else 0.0
+                for r in range(n)
+            ]
+            e = torch.tensor(m) * s[0, h, t].exp()
+            torch.testing.assert_close(found[0, h, t], e / e.sum())
+
+
+def test_spans_get_gradients_and_are_penalised() -> None:
+    torch.manual_seed(0)
+    layer = SpanAttention(24, 3, max_span=8)
+    assert layer.spans.tolist() == [4.0] * 3
+    assert mean_span(layer).item() == 4
+    layer(torch.randn(2, 11, 24)).square().sum().backward()
+    gradient = layer.span_logits.grad
+    assert gradient is not None
+    assert gradient.isfinite().all()
+    assert (gradient != 0).all()
+    layer.zero_grad()
+    mean_span(nn.Sequential(layer, SpanAttention(24, 1, max_span=2)))
+    with pytest.raises(ValueError, match="SpanAttention layers, got none"):
+        mean_span(nn.Linear(2, 2))
+
+
+def test_a_span_hides_what_is_far() -> None:
+    torch.manual_seed(0)
+    layer = SpanAttention(24, 3, max_span=4, ramp=1.0).eval()  # spans of 2
+    x = torch.randn(1, 11, 24)
+    changed = x.clone()
+    changed[:, 0] += 1
+    moved = (layer(x) - layer(changed)).abs().amax(dim=(0, 2)) > 1e-6
+    assert moved.tolist() == [True] * 3 + [False] * 8
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"max_span": 0}, "max_span must be at least 1, got 0"),
+        ({"max_span": 4, "ramp": 0.0}, "ramp must be positive, got 0.0"),
+    ],
+)
+def test_bad_spans_are_named(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        SpanAttention(24, 3, **options)
+
+
+def test_gates_multiply_heads() -> None:
+    torch.manual_seed(0)
+    layer = GatedAttention(24, 3).eval()
+    with torch.no_grad():
+        layer.gate_logits.copy_(torch.tensor([9.0, -9.0, 0.3]))
+    g = layer.gates()
+    assert g[:2].tolist() == [1.0, 0.0]
+    assert 0 < g[2] < 1
+    x = torch.randn(2, 5, 24)
+    plain = MultiHeadAttention(24, 3)
+    plain.load_state_dict(layer.state_dict(), strict=False)
+    with torch.no_grad():
+        columns = plain.out_proj.weight.view(24, 3, 8)
+        columns.mul_(g[:, None])
+    torch.testing.assert_close(layer(x), plain(x))
+
+
+def test_gates_are_drawn_from_the_hard_concrete_distribution() -> None:
+    torch.manual_seed(0)
+    n = 50_000
+    layer = GatedAttention(24, 3)
+    layer.gate_logits = nn.Parameter(torch.full((n,), -0.7))
+    g = layer.gates()
+    assert ((g >= 0) & (g <= 1)).all()
+    wanted = expected_heads(layer).item()  # of n
+    assert abs((g > 0).sum().item() - wanted) < 4 * math.sqrt(n / 4)
+    assert (g == 1).any()
+    assert ((g > 0) & (g < 1)).any()
+
+
+def test_expected_heads_can_be_penalised() -> None:
+    layer = GatedAttention(24, 3)
+    expected_heads(layer).backward()
+    gradient = layer.gate_logits.grad
+    assert gradient is not None
+    assert (gradient > 0).all()
+    with pytest.raises(ValueError, match="GatedAttention layers, got none"):
+        expected_heads(nn.Linear(2, 2))
+
+
+def test_replacing_leaves_the_model_and_all_else() -> None:
+    model = make_transformer()
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    replaced = replace_attention(
+        model, SpanAttention, ending="self_attention", max_span=5
+    )
+    kinds = {k: type(v) for k, v in attention_layers(replaced).items()}
+    for name, kind in kinds.items():
+        is_self = name.endswith("self_attention")
+        assert kind is (SpanAttention if is_self else MultiHeadAttention)
+    assert {type(v) for v in attention_layers(model).values()} == {
+        MultiHeadAttention
+    }
+    after = replaced.state_dict()
+    for name, value in before.items():
+        assert torch.equal(value, after[name])
+    with torch.no_grad():
+        next(iter(attention_layers(replaced).values())).q_proj.weight.zero_()
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_a_softmax_layer_put_in_changes_nothing() -> None:
+    vit = make_vit()
+    images = torch.randn(2, 3, 15, 15)
+    torch.testing.assert_close(
+        replace_attention(vit, EagerAttention)(images), vit(images)
+    )
+    sparse = replace_attention(vit, SparsemaxAttention)
+    assert not torch.allclose(sparse(images), vit(images))
+    assert not any(module.training for module in sparse.modules())
+    back = replace_attention(sparse, MultiHeadAttention)
+    torch.testing.assert_close(back(images), vit(images))
+
+
+def test_replaced_layers_keep_dtype_dropout_and_groups() -> None:
+    old = MultiHeadAttention(24, 6, n_kv_heads=2, bias=False, dropout=0.2)
+    new = replace_attention(old.double(), EntmaxAttention)
+    assert new.alpha_logits.dtype == torch.float64
+    assert new.dropout == 0.2
+    assert new.n_kv_heads == 2
+    assert new.q_proj.bias is None
+    assert new.training
+
+
+@pytest.mark.parametrize("positions", ["rotary", "alibi"])
+def test_positions_are_not_lost_silently(positions: str) -> None:
+    model = make_transformer(positions=positions)
+    with pytest.raises(ValueError, match=r"positions .* got (Rotary|ALiBi)A"):
+        replace_attention(model, SparsemaxAttention)
+    replaced = replace_attention(
+        model, SparsemaxAttention, ending="cross_attention"
+    )
+    assert len(attention_layers(replaced)) == 6
+
+
+def test_what_can_not_be_replaced_is_named() -> None:
+    with pytest.raises(ValueError, match=r"layers named …query, got \['enc"):
+        replace_attention(
+            make_transformer(), SparsemaxAttention, ending="query"
+        )
+    with pytest.raises(ValueError, match=r"layers named …, got \[\]"):
+        replace_attention(nn.Linear(2, 2), SparsemaxAttention)
+
+
+SOURCES = [[3, 4, 5], [6, 7, 8, 9, 10, 11, 12], [5, 5]]
+HEADS = {
+    "encoder.layers.0.self_attention": [5, 1],
+    "decoder.layers.0.self_attention": [0, 1, 2, 3, 4, 5],
+    "decoder.layers.1.cross_attention": [2],
+}
+
+
+def run(model: Any) -> Tensor:
+    target = torch.tensor([[1, 4, 5], [1, 7, 3], [1, 9, 2]])
+    return model(*pad(SOURCES), target)
+
+
+def test_silent_heads_are_removed_heads() -> None:
+    model = make_varied(SOURCES)
+    silent, small = silence_heads(model, HEADS), prune_heads(model, HEADS)
+    assert not torch.allclose(run(model), run(silent))
+    torch.testing.assert_close(run(small), run(silent))
+    found = generate(small, *pad(SOURCES), max_length=9)
+    assert found == generate(silent, *pad(SOURCES), max_length=9)
+    assert beam_search(
+        small, *pad(SOURCES), max_length=9, beam_size=3
+    ) == beam_search(silent, *pad(SOURCES), max_length=9, beam_size=3)
+    for name, lost in HEADS.items():
+        layer = attention_layers(small)[name]
+        left = 6 - len(lost)
+        assert isinstance(layer, PrunedAttention)
+        assert layer.q_proj.weight.shape == (4 * left, 24)
+        assert layer.kv_proj.weight.shape == (8 * left, 24)
+        assert layer.out_proj.weight.shape == (24, 4 * left)
+    with pytest.raises(ValueError, match="does not know PrunedAttention"):
+        IncrementalDecoder(small)
+    IncrementalDecoder(silent)
+
+
+def test_a_silent_head_is_zero_columns_of_out_proj() -> None:
+    torch.manual_seed(0)
+    model = nn.ModuleDict({"attention": MultiHeadAttention(24, 3)})
+    layer = model["attention"]
+    x = torch.randn(2, 5, 24)
+    silent = silence_heads(model, {"attention": [1]})["attention"]
+    query, kv = layer.queries(x), layer.keys_and_values(x)
+    heads = layer.attend(query, kv, None, False).clone()
+    heads[:, 1] = 0
+    wanted = layer.out_proj(heads.transpose(-3, -2).flatten(-2))
+    torch.testing.assert_close(silent(x), wanted)
+
+
+def test_a_pruned_layer_trains_and_copies() -> None:
+    torch.manual_seed(0)
+    model = nn.ModuleDict({"a": MultiHeadAttention(24, 3, bias=False)})
+    small = prune_heads(model, {"a": (2, 0, 2)})["a"]
+    assert [tuple(p.shape) for p in small.parameters()] == [
+        (8, 24),
+        (16, 24),
+        (24, 8),
+    ]
+    small(torch.randn(2, 5, 24)).sum().backward()
+    assert all(p.grad is not None for p in small.parameters())
+    assert all(p.is_leaf for p in small.parameters())
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("heads", "says"),
+    [
+        ({"encoder": [0]}, r"heads must be of the layers \[.*got 'encoder'"),
+        (
+            {"encoder.layers.0.self_attention": [6]},
+            "must be from 0 to 5, got 6",
+        ),
+        (
+            {"encoder.layers.0.self_attention": [-1]},
+            "must be from 0 to 5, got -1",
+        ),
+    ],
+)
+@pytest.mark.parametrize("remove", [silence_heads, prune_heads])
+def test_heads_that_are_not_there_are_named(
+    remove: Callable[..., Any], heads: dict[str, list[int]], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        remove(make_transformer(), heads)
+
+
+def test_heads_that_share_keys_are_not_removed() -> None:
+    model = nn.ModuleDict({"a": MultiHeadAttention(24, 6, n_kv_heads=2)})
+    with pytest.raises(ValueError, match="got 2 heads of keys for 6"):
+        silence_heads(model, {"a": [0]})
+    eager = nn.ModuleDict({"a": EagerAttention(24, 6)})
+    with pytest.raises(ValueError, match="got EagerAttention"):
+        prune_heads(eager, {"a": [0]})
+
+
+def test_importance_is_the_derivative_by_the_head() -> None:
+    model = make_transformer().double()
+    randomise(model)
+    targets = torch.tensor([[1, 4, 5], [1, 7, 3], [1, 9, 2]])
+
+    def losses(model: Any) -> Iterator[Tensor]:
+        for ids, target in zip(SOURCES, targets, strict=True):
+            logits = model(*pad([ids]), target[None])
+            yield logits.square().mean()
+
+    found = head_importance(model, losses)
+    assert list(found) == list(attention_layers(model))
+    eps = 1e-4
+    for name in list(found)[::2]:
+        for h in (0, 4):
+            moved = []
+            for sign in (1, -1):
+                other = replace_attention(model, MultiHeadAttention)
+                layer = attention_layers(other)[name]
+                with torch.no_grad():
+                    weight = layer.out_proj.weight.view(24, 6, 4)
+                    weight[:, h] *= 1 + sign * eps
+                moved.append([loss.item() for loss in losses(other)])
+            slopes = [
+                abs(up - down) / (2 * eps)
+                for up, down in zip(*moved, strict=True)
+            ]
+            wanted = sum(slopes) / len(slopes)
+            assert found[name][h].item() == pytest.approx(wanted, rel=1e-5)
+    with pytest.raises(ValueError, match="one for each example, got none"):
+        head_importance(model, lambda model: [])
+
+
+def test_keys_and_values_ready_made_are_taken(layer: EagerAttention) -> None:
+    if isinstance(layer, SpanAttention):
+        pytest.skip("spans are for self-attention")
+    x, memory = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
+    kv = layer.keys_and_values(memory)
+    assert isinstance(kv, KeyValue)
+    torch.testing.assert_close(layer(x, kv), layer(x, memory))
+
+
+@pytest.mark.usefixtures("unchecked")
+@torch.no_grad()
+def test_whatever_is_given_works_or_is_named() -> None:
+    from tests.test_bad_input import PACKAGE, complaint, hostile
+
+    s, mask = scores(2, 3, 5, 7), scores(2, 3, 5, 7, seed=1) > 0
+    alpha = torch.full((3, 1, 1), 1.5, dtype=torch.float64)
+    x = torch.randn(2, 5, 24)
+    padding = padding_mask(torch.tensor([5, 3]), 5)
+    cases: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+        (sparsemax, {"scores": s, "mask": mask}),
+        (entmax15, {"scores": s, "mask": mask}),
+        (entmax, {"scores": s, "alpha": alpha, "mask": mask}),
+        (entmax, {"scores": s, "alpha": 1.5}),
+    ]
+    for kind, options in KINDS.items():
+        layer = kind(24, 3, **options).eval()
+        cases.append((layer, {"x": x, "mask": padding}))
+        cases.append((layer, {"x": x, "memory": x, "is_causal": True}))
+        cases.append((kind, {"d_model": 24, "n_heads": 3, **options}))
+    for call, arguments in cases:
+        call(**arguments)
+        for name, valid in arguments.items():
+            for wrong in hostile(valid):
+                error = complaint(call, {**arguments, name: wrong})
+                if error is None:
+                    continue
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                case = f"{call}: {name} = {wrong!r:.60}: {error!r:.200}"
+                assert isinstance(error, ValueError), case
+                assert Path(last.filename).is_relative_to(PACKAGE), case
+                assert "got" in str(error), case
