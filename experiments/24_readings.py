@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_book.corpus import BOS
 from attention_book.fast_decoding import Translator
 from attention_book.interpret import (
     attention_flow,
@@ -26,7 +27,7 @@ from attention_book.interpret import (
     trace,
 )
 from experiments.record import percent, spread
-from experiments.translators import teacher_forced, translator, unseen
+from experiments.translators import translator, unseen
 
 
 SEEDS = range(3)
@@ -71,6 +72,27 @@ def maps(
         "leave-one-out": leave_one_out(*call),
         "random": torch.rand(weights.shape[-2:]),
     }
+
+
+def teacher_forced(
+    original: Translator, text: str
+) -> tuple[tuple[Tensor, Tensor, Tensor], Callable[[Tensor], Tensor]]:
+    """A model's inputs for its own translation, and the score of each token.
+
+    The score of a token is its log-probability after the tokens before it.
+    """
+    source = original.encode(text)
+    (target,) = original.generate([source])
+    inputs = (
+        torch.tensor([source]),
+        torch.tensor([len(source)]),
+        torch.tensor([[BOS, *target]])[:, : len(target)],
+    )
+
+    def score(logits: Tensor) -> Tensor:
+        return logits[0].log_softmax(dim=-1)[range(len(target)), target]
+
+    return inputs, score
 
 
 def kendall(a: Tensor, b: Tensor) -> float:

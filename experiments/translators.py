@@ -5,15 +5,12 @@ in .cache/experiments, so that a second experiment need not train it again.
 """
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from attention_book.checkpoints import save_model
 from attention_book.cli.corpora import load_corpus, train_tokenizers
-from attention_book.corpus import BOS
 from attention_book.fast_decoding import Translator
 from attention_book.losses import chunked_translation_loss
 from attention_book.training import (
@@ -59,24 +56,3 @@ def translator(seed: int) -> Translator:
 def unseen(n: int = 200) -> list[tuple[str, str]]:
     """Sentences that no translator was trained on, and their translations."""
     return load_corpus("grammar").tests["unseen sentences"][:n]
-
-
-def teacher_forced(
-    original: Translator, text: str
-) -> tuple[tuple[Tensor, Tensor, Tensor], Callable[[Tensor], Tensor]]:
-    """A model's inputs for its own translation, and the score of each token.
-
-    The score of a token is its log-probability after the tokens before it.
-    """
-    source = original.encode(text)
-    (target,) = original.generate([source])
-    inputs = (
-        torch.tensor([source]),
-        torch.tensor([len(source)]),
-        torch.tensor([[BOS, *target]])[:, : len(target)],
-    )
-
-    def score(logits: Tensor) -> Tensor:
-        return logits[0].log_softmax(dim=-1)[range(len(target)), target]
-
-    return inputs, score

@@ -203,19 +203,6 @@ def test_blocks_give_what_a_window_mask_gives(n: int, w: int) -> None:
     torch.testing.assert_close(output, expected)
 
 
-def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
-    """Found by halving: the threshold at which the rest sums to 1."""
-    sparsemax = defined_in(MYTHS.as_posix(), "torch", "sparsemax")["sparsemax"]
-    scores = 3 * torch.randn(5, 7, dtype=torch.float64)
-    low, high = scores.amin(-1, True) - 1, scores.amax(-1, True)
-    for _ in range(60):
-        middle = (low + high) / 2
-        too_much = (scores - middle).clamp(min=0).sum(-1, True) > 1
-        low = middle.where(too_much, low)
-        high = high.where(too_much, middle)
-    torch.testing.assert_close(sparsemax(scores), (scores - low).clamp(min=0))
-
-
 def test_the_rules_write_what_the_text_says() -> None:
     """With orthogonal keys nothing interferes; written twice, delta is right."""
     rules = defined_in(MYTHS.as_posix(), "torch", "rules")["rules"]
