@@ -142,6 +142,6 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             continue
         key = f"{name}, leave-one-out"
         key = key if key in results else f"leave-one-out, {name}"
-        tau = spread([round(x, 2) + 0 for x in results[key]], 2)
+        tau = spread(results[key], 2).replace("-0.00", "0.00")
         effect.append([METHODS[name], tau, percent(results[f"{key}, first"])])
     return {"pairs": pairs, "effect": effect}
