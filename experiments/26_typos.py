@@ -33,7 +33,7 @@ SEEDS = range(3)
 N_TRAIN = 20_000
 N_TEST = 200
 VOCAB_SIZE = 600
-STEPS = 900
+STEPS = 800
 TYPOS = (0, 1, 2, 3)
 Pair = tuple[str, str]
 

@@ -1,3 +1,4 @@
+# Made from docs/chapters/62-perturbations.md (6016d23be813). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.robust.images import (
     add_noise,
     adjust_contrast,

@@ -1,3 +1,4 @@
+# Made from docs/chapters/62-perturbations.md (685c9f1e860a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Hashable, Sequence
 
 import torch

@@ -1,3 +1,4 @@
+# Made from docs/chapters/62-perturbations.md (c45f5971531d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -58,7 +59,7 @@ def add_noise(
 
 
 def adjust_contrast(images: Images, factor: float) -> Images:
-    """Scale each pixel's distance from the image's mean; 0 leaves only that."""
+    """Scale the distance of each pixel from the mean of its image."""
     _check_images(images)
     check_number("factor", factor)
     mean = images.mean(dim=(-3, -2, -1), keepdim=True)

@@ -1,3 +1,4 @@
+# Made from docs/chapters/62-perturbations.md (92712c2a5632). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 

@@ -1,3 +1,4 @@
+# Made from docs/chapters/62-perturbations.md (0c213c7ad013). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 

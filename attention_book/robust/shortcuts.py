@@ -1,3 +1,4 @@
+# Made from docs/chapters/62-perturbations.md (785ee8c9369a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 from typing import NamedTuple

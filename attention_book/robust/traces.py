@@ -1,3 +1,4 @@
+# Made from docs/chapters/62-perturbations.md (15acad09d5b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import Any, NamedTuple
 
