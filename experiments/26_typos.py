@@ -2,6 +2,7 @@
 
 The source is cut into subwords, so no word is unknown. The corpus are the
 statements of the narrow grammar. Both models take as many steps.
+Each of a hundred sentences is also changed by one word in every way.
 """
 
 import random
@@ -13,6 +14,7 @@ from attention_book.corpus.grammar import Phrase, statement
 from attention_book.fast_decoding import Translator
 from attention_book.robust import (
     NEW_NAMES,
+    TracedGrammar,
     add_typos,
     expected_calibration_error,
     is_right_but_for_name,
@@ -26,12 +28,14 @@ from attention_book.training import (
     encode_pairs,
 )
 from attention_book.transformer import Transformer, TransformerConfig
-from experiments.record import percent
+from experiments.one_word import search
+from experiments.record import percent, spread
 
 
 SEEDS = range(3)
 N_TRAIN = 20_000
 N_TEST = 200
+N_SEARCHED = 100
 VOCAB_SIZE = 600
 STEPS = 800
 TYPOS = (0, 1, 2, 3)
@@ -87,7 +91,8 @@ def train(
 
 
 def run(seed: int) -> dict[str, float]:
-    split = make_split(N_TRAIN, N_TEST, seed=seed, grammar=draw)
+    grammar = TracedGrammar(draw)
+    split = make_split(N_TRAIN, N_TEST, seed=seed, grammar=grammar)
     tokenizers = (
         BPETokenizer.train([text for text, _ in split.train], VOCAB_SIZE),
         WordTokenizer.train([zh for _, zh in split.train]),
@@ -124,6 +129,10 @@ def run(seed: int) -> dict[str, float]:
                     confidence, right
                 ),
             }
+        if name == "clean":
+            results |= search(
+                model, split.sentences[:N_SEARCHED], grammar, seed
+            )
         outputs = model.translate([text for text, _ in named])
         results[f"{name}, names: accuracy"] = sum(
             is_right_but_for_name(text, zh.replace(" ", ""))
@@ -151,4 +160,32 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         ]
         for n in TYPOS
     ]
-    return {"typos": [head, *rows]}
+    rows.append(
+        [
+            "新名字 | new name",
+            percent(results["clean, names: accuracy"]),
+            "–",
+            percent(results["typos, names: accuracy"]),
+            "–",
+        ]
+    )
+    names = {
+        "right": "改之前译对 | right before",
+        "random": "随机改一个词，译错 | wrong after a random change",
+        "attacked": "至少有一种改法译错 | wrong after some change",
+    }
+    found = [["100 句 | 100 sentences", "比例 | share"]]
+    found += [
+        [title, percent(results[f"search: {name}"])]
+        for name, title in names.items()
+    ]
+    attention = [
+        ["改了一个词以后 | after one word", "注意力移动 | attention moved"],
+        ["译对 | right", spread(results["attention: right"])],
+        ["译错 | wrong", spread(results["attention: wrong"])],
+    ]
+    return {
+        "typos": [head, *rows],
+        "search": found,
+        "attention": attention,
+    }

@@ -25,7 +25,7 @@ def accuracy_by_group(
     Raises:
         ValueError: Not one group for each answer, or no answers.
 
-    Source: Sagawa et al. (2020), §2.1, for worst-group accuracy.
+    Source: Sagawa et al. (2020), for worst-group accuracy.
     """
     check_columns(right=right, groups=groups)
     return {
