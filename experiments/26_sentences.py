@@ -93,12 +93,17 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "置信度 | confidence",
         "校准误差 | ECE",
     ]
+
+    def cell(values: list[float]) -> str:
+        shown = {f"{100 * value:.1f}%" for value in values}
+        return shown.pop() if len(shown) == 1 else percent(values)
+
     rows = [
         [
             title,
             f"{results[f'{name}: n'][0]:,.0f}",
             *(
-                percent(results[f"{name}: {what}"])
+                cell(results[f"{name}: {what}"])
                 for what in ("accuracy", "confidence", "error")
             ),
         ]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/26-robust.md (b05a07e92f7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/26-robust.md (c0b21a2d4589). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Hashable, Sequence
 
 import torch
