@@ -146,20 +146,21 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "错字 | typos",
         "正确率 | accuracy",
         "置信度 | confidence",
-        "学过错字，正确率 | trained with typos, accuracy",
-        "学过错字，置信度 | trained with typos, confidence",
+        "学过错字 | trained with typos",
+        "置信度 | confidence",
     ]
-    rows = [
-        [
-            str(n),
-            *(
-                percent(results[f"{name}, {n}: {what}"])
-                for name in ("clean", "typos")
-                for what in ("accuracy", "confidence")
-            ),
-        ]
-        for n in TYPOS
-    ]
+
+    def confidence(name: str, n: int) -> str:
+        values = results[f"{name}, {n}: confidence"]
+        return spread([100 * value for value in values], 0, "%")
+
+    rows = []
+    for n in TYPOS:
+        row = [str(n)]
+        for name in ("clean", "typos"):
+            accuracy = percent(results[f"{name}, {n}: accuracy"])
+            row += [accuracy, confidence(name, n)]
+        rows.append(row)
     rows.append(
         [
             "新名字 | new name",
@@ -169,23 +170,4 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             "–",
         ]
     )
-    names = {
-        "right": "改之前译对 | right before",
-        "random": "随机改一个词，译错 | wrong after a random change",
-        "attacked": "至少有一种改法译错 | wrong after some change",
-    }
-    found = [["100 句 | 100 sentences", "比例 | share"]]
-    found += [
-        [title, percent(results[f"search: {name}"])]
-        for name, title in names.items()
-    ]
-    attention = [
-        ["改了一个词以后 | after one word", "注意力移动 | attention moved"],
-        ["译对 | right", spread(results["attention: right"])],
-        ["译错 | wrong", spread(results["attention: wrong"])],
-    ]
-    return {
-        "typos": [head, *rows],
-        "search": found,
-        "attention": attention,
-    }
+    return {"typos": [head, *rows]}

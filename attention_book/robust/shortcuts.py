@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (785ee8c9369a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (7255254121c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -103,8 +103,8 @@ def make_inferences(
     """Draw pairs of sentences, of which half follow.
 
     Where a hypothesis has only words of its premise, it follows; where it
-    does not follow, it has a word that the premise lacks. So overlap gives
-    the label away, but for the counterexamples.
+    does not follow, its names, verbs and animals are others. So overlap
+    gives the label away, but for the counterexamples.
 
     Args:
         n: How many pairs are drawn, counterexamples aside.
