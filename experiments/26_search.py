@@ -83,12 +83,17 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         ]
         for name, title in names.items()
     ]
+    rows = {
+        "right": "移动，译对 | movement, right",
+        "wrong": "移动，译错 | movement, wrong",
+        "area": "AUC，移动 | AUC, movement",
+        "area of doubt": "AUC，置信度 | AUC, confidence",
+    }
     attention = [
-        [
-            "换词以后 | after the change",
-            "注意力的全变差 | total variation of attention",
-        ],
-        ["译对 | right", spread(results["early, attention: right"])],
-        ["译错 | wrong", spread(results["early, attention: wrong"])],
+        ["换词以后 | after the change", f"{STEPS} 步 | {STEPS} steps"]
+    ]
+    attention += [
+        [title, spread(results[f"early, attention: {name}"])]
+        for name, title in rows.items()
     ]
     return {"search": search_table, "attention": attention}
