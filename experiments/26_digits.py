@@ -13,7 +13,7 @@ from attention_book.robust import (
     adjust_contrast,
     expected_calibration_error,
     rotate,
-    shift,
+    shift_images,
 )
 from attention_book.vit import (
     Digits,
@@ -44,7 +44,7 @@ def changed(images: Tensor, kind: str, strength: float) -> list[Tensor]:
     if kind == "shift":
         n = int(strength)
         moves = ((n, 0), (-n, 0), (0, n), (0, -n))
-        return [shift(images, down, right) for down, right in moves]
+        return [shift_images(images, down, right) for down, right in moves]
     if kind == "rotate":
         return [rotate(images, sign * strength) for sign in (1, -1)]
     if kind == "noise":

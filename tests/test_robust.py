@@ -27,7 +27,7 @@ from attention_book.robust import (
     make_inferences,
     negate,
     rotate,
-    shift,
+    shift_images,
     swap_names,
     swap_words,
     total_variation,
@@ -154,7 +154,7 @@ def test_shift_is_that_of_a_loop(down: int, right: int) -> None:
         for j in range(7):
             if 0 <= i + down < 5 and 0 <= j + right < 7:
                 expected[..., i + down, j + right] = images[..., i, j]
-    assert torch.equal(shift(images, down, right), expected)
+    assert torch.equal(shift_images(images, down, right), expected)
 
 
 def test_rotate_by_quarters() -> None:
@@ -188,7 +188,7 @@ def test_contrast_keeps_each_mean() -> None:
     assert torch.allclose(half.mean(dim=dims), images.mean(dim=dims))
     spread = half.std(dim=dims) / images.std(dim=dims)
     assert torch.allclose(spread, torch.full((3,), 0.5))
-    assert torch.allclose(adjust_contrast(images, 1), images, atol=1e-6)
+    assert torch.allclose(adjust_contrast(images, 1.0), images, atol=1e-6)
 
 
 # sentences
@@ -470,7 +470,7 @@ def test_balance_drops_the_excess() -> None:
             "p and q must be of one shape, got (2, 3) and (3, 2)",
         ),
         (
-            lambda: shift(torch.ones(1, 1, 3, 5), 4, 0),
+            lambda: shift_images(torch.ones(1, 1, 3, 5), 4, 0),
             "down must be from -3 to 3, got 4",
         ),
         (

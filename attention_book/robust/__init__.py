@@ -1,9 +1,9 @@
-# Made from docs/chapters/62-perturbations.md (6016d23be813). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (662b1bc5e5df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.robust.images import (
     add_noise,
     adjust_contrast,
     rotate,
-    shift,
+    shift_images,
 )
 from attention_book.robust.metrics import (
     accuracy_by_group,
@@ -55,7 +55,7 @@ __all__ = [
     "make_inferences",
     "negate",
     "rotate",
-    "shift",
+    "shift_images",
     "swap_names",
     "swap_words",
     "total_variation",

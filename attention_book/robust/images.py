@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (c45f5971531d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (35cc0c53e0fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -9,10 +9,10 @@ from attention_book.checks import check_number, check_tensor, check_whole
 from attention_book.vit.patches import Images
 
 
-__all__ = ["add_noise", "adjust_contrast", "rotate", "shift"]
+__all__ = ["add_noise", "adjust_contrast", "rotate", "shift_images"]
 
 
-def shift(images: Images, down: int, right: int) -> Images:
+def shift_images(images: Images, down: int, right: int) -> Images:
     """Move images by whole pixels; what comes in is 0, what leaves is lost.
 
     Raises:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/26-robust.md (c0b21a2d4589). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/26-robust.md (c01f5568489c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Hashable, Sequence
 
 import torch
@@ -91,7 +91,7 @@ def expected_calibration_error(
 
 
 def total_variation(
-    p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]
+    p: Float[Tensor, "*batch n"], q: Float[Tensor, "..."]
 ) -> Float[Tensor, "*batch"]:
     """Return half of Σ|p - q|: the weight that lies elsewhere, from 0 to 1.
 

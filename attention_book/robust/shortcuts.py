@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (7255254121c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (b4242901293c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -67,7 +67,7 @@ class Inference(NamedTuple):
         return self.heuristic, self.follows
 
 
-def _fill(template: str, words: dict[str, str]) -> str:
+def _fill_in(template: str, words: dict[str, str]) -> str:
     """Replace the letters of a template by words."""
     return " ".join(words.get(token, token) for token in template.split())
 
@@ -78,7 +78,7 @@ def _draw(rng: random.Random, template: tuple[str, str]) -> tuple[str, str]:
     words |= dict(zip("VWX", rng.sample(_PAST, 3), strict=True))
     words["N"] = rng.choice(ANIMALS)
     premise, hypothesis = template
-    return _fill(premise, words), _fill(hypothesis, words)
+    return _fill_in(premise, words), _fill_in(hypothesis, words)
 
 
 def _with_new_words(rng: random.Random, premise: str, hypothesis: str) -> str:
