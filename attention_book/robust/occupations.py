@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (92712c2a5632). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (4736a43f2adb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 
@@ -136,8 +136,7 @@ def with_counterparts(
 ) -> list[Portrait]:
     """Add to each sentence the same with a name of the other gender.
 
-    Source: Zhao et al. (2018), §3, and Lu et al. (2018), call it gender
-        swapping and counterfactual data augmentation.
+    Source: Lu et al. (2018), counterfactual data augmentation.
     """
     found = list(portraits)
     for portrait in portraits:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (0c213c7ad013). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (c7adbeaddf36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 
@@ -75,7 +75,7 @@ def add_typos(text: str, n: int, rng: random.Random) -> str:
     First and last letters stay, so only words of four letters or more can
     change; where there are fewer than n of these, all do.
 
-    Source: Belinkov and Bisk (2018), §4.2, "swap".
+    Source: Belinkov and Bisk (2018), "swap".
     """
     words = text.split()
     inner = {
