@@ -1,0 +1,64 @@
+# Made from docs/chapters/62-perturbations.md (662b1bc5e5df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.robust.images import (
+    add_noise,
+    adjust_contrast,
+    rotate,
+    shift_images,
+)
+from attention_book.robust.metrics import (
+    accuracy_by_group,
+    equalized_odds_difference,
+    expected_calibration_error,
+    total_variation,
+)
+from attention_book.robust.occupations import (
+    Portrait,
+    balance,
+    draw_others,
+    draw_portraits,
+    with_counterparts,
+)
+from attention_book.robust.sentences import (
+    NEW_NAMES,
+    add_typos,
+    is_right_but_for_name,
+    negate,
+    swap_names,
+    swap_words,
+    with_new_name,
+)
+from attention_book.robust.shortcuts import (
+    HEURISTICS,
+    Inference,
+    make_inferences,
+)
+from attention_book.robust.traces import Decision, TracedGrammar
+
+
+__all__ = [
+    "HEURISTICS",
+    "NEW_NAMES",
+    "Decision",
+    "Inference",
+    "Portrait",
+    "TracedGrammar",
+    "accuracy_by_group",
+    "add_noise",
+    "add_typos",
+    "adjust_contrast",
+    "balance",
+    "draw_others",
+    "draw_portraits",
+    "equalized_odds_difference",
+    "expected_calibration_error",
+    "is_right_but_for_name",
+    "make_inferences",
+    "negate",
+    "rotate",
+    "shift_images",
+    "swap_names",
+    "swap_words",
+    "total_variation",
+    "with_counterparts",
+    "with_new_name",
+]

@@ -1,0 +1,151 @@
+"""他 or 她: an occupation as a shortcut, and three ways to balance the data.
+
+Names decide the pronoun of the translation. In training, occupations nearly
+do. Which occupation is more frequent with which pronoun is drawn by lot.
+Every model takes as many steps.
+"""
+
+import itertools
+import random
+
+import torch
+
+from attention_book.corpus import WordTokenizer
+from attention_book.fast_decoding import Translator
+from attention_book.robust import (
+    Portrait,
+    accuracy_by_group,
+    balance,
+    draw_others,
+    draw_portraits,
+    equalized_odds_difference,
+    with_counterparts,
+)
+from attention_book.training import (
+    BatchLoader,
+    Trainer,
+    TrainingConfig,
+    encode_pairs,
+)
+from attention_book.transformer import Transformer, TransformerConfig
+from experiments.record import percent
+
+
+SEEDS = range(3)
+N_TRAIN = 300
+N_PORTRAITS = 900  # repeated to be as many in each training set
+N_OTHERS = 2_100  # sentences without occupation and pronoun
+N_TEST = 600
+MAJORITY = 0.95
+STEPS = 300
+NAMES = {
+    "as it is": "原样 | as it is",
+    "dropped": "减到一样多 | majority dropped",
+    "repeated": "重复少数 | minority repeated",
+    "counterparts": "补上对应句 | counterparts added",
+    "unbiased": "本来就没有偏 | never biased",
+}
+
+
+def mend(way: str, biased: list[Portrait], seed: int) -> list[Portrait]:
+    rng = random.Random(seed)
+    if way == "dropped":
+        return balance(biased, rng)
+    if way == "repeated":
+        minority = [p for p in biased if not p.is_majority]
+        missing = len(biased) - 2 * len(minority)
+        return biased + rng.choices(minority, k=missing)
+    if way == "counterparts":
+        return with_counterparts(biased, rng)
+    if way == "unbiased":
+        return draw_portraits(N_TRAIN, 0.5, seed=seed, lot=seed)
+    return biased
+
+
+def train(portraits: list[Portrait], seed: int) -> Translator:
+    cycle = itertools.islice(itertools.cycle(portraits), N_PORTRAITS)
+    pairs = [(p.english, p.chinese) for p in cycle]
+    pairs += draw_others(N_OTHERS, seed)
+    everything = draw_portraits(5_000, 0.5, seed=10_000)
+    source = WordTokenizer.train(p.english for p in everything)
+    target = WordTokenizer.train(p.chinese for p in everything)
+    torch.manual_seed(seed)
+    model = Transformer(
+        TransformerConfig(
+            source_vocab_size=len(source),
+            target_vocab_size=len(target),
+            d_model=64,
+            n_heads=4,
+            d_ff=128,
+            n_layers=2,
+            norm="pre",
+        )
+    )
+    config = TrainingConfig(
+        max_steps=STEPS,
+        batch_tokens=1000,
+        learning_rate=3e-3,
+        warmup_steps=50,
+        seed=seed,
+    )
+    examples = encode_pairs(pairs, source, target)
+    trainer = Trainer(model, BatchLoader(examples, config), config)
+    for _ in range(STEPS):
+        trainer.step()
+    return Translator(model.eval(), source, target)
+
+
+def evaluate(translator: Translator, test: list[Portrait]) -> dict[str, float]:
+    outputs = translator.translate([p.english for p in test])
+    references = [p.chinese.replace(" ", "") for p in test]
+    exact = torch.tensor(
+        [a == b for a, b in zip(outputs, references, strict=True)]
+    )
+    says_she = torch.tensor(["她" in text for text in outputs])
+    says_he = torch.tensor(["他" in text for text in outputs])
+    is_woman = torch.tensor([p.is_woman for p in test])
+    right = torch.where(is_woman, says_she & ~says_he, says_he & ~says_she)
+    groups = accuracy_by_group(right, [p.is_majority for p in test])
+    among_women = [p.is_woman == p.is_majority for p in test]
+    four = accuracy_by_group(
+        right, list(zip(among_women, is_woman.tolist(), strict=True))
+    )
+    n = MAJORITY
+    rows = torch.tensor([p.is_majority for p in test])
+    return {
+        "as collected": n * exact[rows].double().mean().item()
+        + (1 - n) * exact[~rows].double().mean().item(),
+        "balanced": exact.double().mean().item(),
+        "majority": groups[True],
+        "minority": groups[False],
+        "worst group": min(four.values()),
+        "odds": equalized_odds_difference(says_she, is_woman, among_women),
+    }
+
+
+def run(seed: int) -> dict[str, float]:
+    biased = draw_portraits(N_TRAIN, MAJORITY, seed=seed, lot=seed)
+    test = draw_portraits(N_TEST, 0.5, seed=1000 + seed, lot=seed)
+    results = {}
+    for way in NAMES:
+        translator = train(mend(way, biased, seed), seed)
+        for name, value in evaluate(translator, test).items():
+            results[f"{way}: {name}"] = value
+    return results
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    columns = {
+        "majority": "代词，多数 | pronoun, majority",
+        "minority": "代词，少数 | pronoun, minority",
+        "odds": "几率差 | odds",
+        "as collected": "整句，偏的分布 | sentence, biased mix",
+        "balanced": "整句，均衡 | sentence, balanced",
+    }
+
+    head = ["训练数据 | training data", *columns.values()]
+    rows = [
+        [title, *(percent(results[f"{way}: {name}"], 0) for name in columns)]
+        for way, title in NAMES.items()
+    ]
+    return {"occupations": [head, *rows]}

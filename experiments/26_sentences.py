@@ -1,0 +1,112 @@
+"""The grammar's translators, one step aside: chapter 26.
+
+Sentences are changed so that the right translation is known, in the last rows
+by slips of the writer, whose meaning stays.
+"""
+
+import random
+
+from attention_book.corpus import make_split
+from attention_book.robust import (
+    TracedGrammar,
+    expected_calibration_error,
+    negate,
+    swap_names,
+    swap_words,
+)
+from experiments.one_word import Pair, judge
+from experiments.record import percent
+from experiments.translators import translator
+
+
+SEEDS = range(3)
+N_SENTENCES = 200
+N_SEARCHED = 100
+SLIPS = (1, 2, 4)
+CHANGES = {
+    "none": "不变 | none",
+    "names": "两个名字互换 | two names exchanged",
+    "not": "加上否定 | negated",
+    "word": "换一个词，各种换法 | one word, in every way",
+    "slip 1": "相邻两词颠倒 | two neighbours exchanged",
+    "slip 2": "颠倒 2 次 | exchanged 2 times",
+    "slip 4": "颠倒 4 次 | exchanged 4 times",
+    "shuffled": "词序打乱 | words shuffled",
+}
+
+
+def make_changes(
+    pairs: list[Pair], grammar: TracedGrammar
+) -> dict[str, list[Pair]]:
+    """Sentences for each change, with what is right afterwards."""
+    rng = random.Random(0)
+    names = [changed for pair in pairs if (changed := swap_names(pair))]
+    negated = [changed for pair in pairs if (changed := negate(pair))]
+    around = [
+        (phrase.english, phrase.chinese)
+        for english, _ in pairs[:N_SEARCHED]
+        for phrase in grammar.neighbours(english)
+    ]
+    changes = {
+        "none": pairs[:N_SENTENCES],
+        "names": names[:N_SENTENCES],
+        "not": negated[:N_SENTENCES],
+        "word": around,
+    }
+    for n in SLIPS:
+        slips = []
+        for english, chinese in pairs[:N_SENTENCES]:
+            for _ in range(n):
+                english = swap_words(english, rng)
+            slips.append((english, chinese))
+        changes[f"slip {n}"] = slips
+    shuffled = []
+    for english, chinese in pairs[:N_SENTENCES]:
+        *words, end = english.split()
+        mixed = [*rng.sample(words, len(words)), end]
+        shuffled.append((" ".join(mixed), chinese))
+    return changes | {"shuffled": shuffled}
+
+
+def run(seed: int) -> dict[str, float]:
+    model = translator(seed)
+    grammar = TracedGrammar()
+    pairs = make_split(n_train=1, n_test=1000, grammar=grammar).sentences
+    results: dict[str, float] = {}
+    for name, changed in make_changes(pairs, grammar).items():
+        confidence, right = judge(model, changed)
+        results |= {
+            f"{name}: n": len(changed),
+            f"{name}: wrong": (~right).sum().item(),
+            f"{name}: accuracy": right.double().mean().item(),
+            f"{name}: confidence": confidence.double().mean().item(),
+            f"{name}: error": expected_calibration_error(confidence, right),
+        }
+    return results
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    head = [
+        "改动 | change",
+        "句数 | sentences",
+        "正确率 | accuracy",
+        "置信度 | confidence",
+        "校准误差 | ECE",
+    ]
+
+    def cell(values: list[float]) -> str:
+        shown = {f"{100 * value:.1f}%" for value in values}
+        return shown.pop() if len(shown) == 1 else percent(values)
+
+    rows = [
+        [
+            title,
+            f"{results[f'{name}: n'][0]:,.0f}",
+            *(
+                cell(results[f"{name}: {what}"])
+                for what in ("accuracy", "confidence", "error")
+            ),
+        ]
+        for name, title in CHANGES.items()
+    ]
+    return {"sentences": [head, *rows]}
