@@ -1,11 +1,11 @@
 """The parts of the book, what each leads to, and the chapters in it."""
 
-from literate.drawing import Area, Drawing, same
+from literate.drawing import CELL, Area, Drawing, same
 
 
 WIDE = 206
 HIGH = 122
-drawing = Drawing(height=370)
+drawing = Drawing(height=518)
 
 
 def part(x: float, y: float, name: str, aim: str, chapters: str) -> Area:
@@ -68,10 +68,31 @@ three = drawing.box(x + 136, y, 44, 26, same("GPU"))
 drawing.line(one.right(), two.left())
 drawing.line(two.right(), three.left())
 
-workshop = drawing.group(8, 304, 444, 58, "第六部 工坊 | VI. Workshop")
+trust = part(
+    127,
+    304,
+    "第五部 看懂与信任 | V. Seeing and trusting",
+    "看懂它，检验它 | see into it, test it",
+    "第 24 至 27 章 | chapters 24 to 27",
+)
+x, y = trust.x + 30, trust.y + 30
+for row in range(3):
+    kind = "o" if row == 1 else "x"
+    words = drawing.cells(x, y + CELL * row, 1, 4, kind)
+weights = drawing.cells(
+    x + 98,
+    y,
+    3,
+    3,
+    "a",
+    weights=[[0.9, 0.1, 0.1], [0.1, 0.9, 0.5], [0.1, 0.3, 0.95]],
+)
+drawing.arrow((x + 4 * CELL + 3, weights.centre[1]), weights.left())
+
+workshop = drawing.group(8, 452, 444, 58, "第六部 工坊 | VI. Workshop")
 drawing.text(
     18,
-    342,
+    490,
     "软件包怎样做得又快又稳，第 30 章起 | "
     "how the package is made fast and safe, chapters 30 and up",
     anchor="start",
@@ -80,3 +101,5 @@ drawing.text(
 drawing.arrow(attention.right(), transformer.left())
 drawing.arrow(transformer.bottom(), fast.top())
 drawing.arrow(transformer.bottom(0.15), vision.top(0.85))
+drawing.arrow(vision.bottom(0.7), trust.top(0.2))
+drawing.arrow(fast.bottom(0.3), trust.top(0.8))

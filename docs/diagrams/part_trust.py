@@ -53,9 +53,7 @@ adaptive = chapter(
 x, y = adaptive.x + 22, adaptive.y + 38
 drawing.cells(x, y, 3, 3, "a", weights=SPARSE)
 for head in range(4):
-    drawing.cells(
-        x + 62 + 30 * head, y, 3, 2, "o" if head in (1, 2) else "v"
-    )
+    drawing.cells(x + 62 + 30 * head, y, 3, 2, "o" if head in (1, 2) else "v")
 
 robust = chapter(
     8,
