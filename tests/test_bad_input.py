@@ -21,6 +21,7 @@ from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer, make_split
 from attention_book.decoder import teacher_forcing_pair
 from attention_book.decoding import beam_search, generate, sampler
 from attention_book.encoder import FeedForward, PostNorm, PreNorm, SwiGLU
+from attention_book.explain import HeatMap
 from attention_book.fast_decoding import (
     IncrementalDecoder,
     StaticDecoder,
@@ -29,7 +30,6 @@ from attention_book.fast_decoding import (
     fast_generate,
 )
 from attention_book.interpret import (
-    HeatMap,
     attention_flow,
     attention_rollout,
 )

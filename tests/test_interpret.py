@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attention_book.explain import HeatMap, to_html, to_svg
 from attention_book.interpret import (
-    HeatMap,
     activation_patching,
     attention_flow,
     attention_rollout,
@@ -22,8 +22,6 @@ from attention_book.interpret import (
     integrated_gradients,
     leave_one_out,
     mixing_matrices,
-    to_html,
-    to_svg,
     trace,
     without_heads,
 )

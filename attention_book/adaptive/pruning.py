@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (411c472c8374). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (743d871cfa13). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
@@ -27,7 +27,7 @@ __all__ = [
 _Model = TypeVar("_Model", bound=nn.Module)
 
 
-Heads = Mapping[str, Collection[int]]  # by the names of their layers
+_Heads = Mapping[str, Collection[int]]  # by the names of their layers
 
 
 class _MaskedHeads(MultiHeadAttention):
@@ -81,7 +81,7 @@ def head_importance(
 
 
 def _chosen(
-    model: nn.Module, heads: Heads
+    model: nn.Module, heads: _Heads
 ) -> dict[str, tuple[MultiHeadAttention, list[int]]]:
     """Return each layer that loses heads, and which.
 
@@ -119,7 +119,7 @@ def _columns(heads: Collection[int], d_k: int) -> Tensor:
 
 
 @torch.no_grad()
-def silence_heads(model: _Model, heads: Heads) -> _Model:
+def silence_heads(model: _Model, heads: _Heads) -> _Model:
     """Return a copy in which these heads give nothing to the output.
 
     Their columns of out_proj are zero. Nothing becomes smaller or faster.
@@ -137,7 +137,7 @@ def silence_heads(model: _Model, heads: Heads) -> _Model:
     return silent
 
 
-def prune_heads(model: _Model, heads: Heads) -> _Model:
+def prune_heads(model: _Model, heads: _Heads) -> _Model:
     """Return a copy without these heads, whose projections are smaller.
 
     Arguments are those of silence_heads, as are the outputs.

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (7e4c2049dc4b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (7e9b51fb179a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
 import re
@@ -45,7 +45,7 @@ _COMMANDS = {  # the module of each, and what it does
     ),
     "explain": (
         "explain",
-        "Show which words or patches an answer depends on.",
+        "Show on which words, or patches, an answer depends.",
     ),
     "exercise": (
         "exercises",

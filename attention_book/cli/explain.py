@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (0bd70771457e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (e46aca6e8ba1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
@@ -16,14 +16,14 @@ from attention_book.cli.app import (
 )
 from attention_book.cli.options import BeamSize
 from attention_book.cli.translate import check_line, doubt
-from attention_book.fast_decoding.translator import GRAMMAR, Translator
-from attention_book.images.classifier import DIGITS, Classifier
-from attention_book.interpret.explanations import (
+from attention_book.explain.explanations import (
     Explanation,
     explain_image,
     explain_sentence,
 )
-from attention_book.interpret.pictures import to_html, to_svg
+from attention_book.explain.pictures import to_html, to_svg
+from attention_book.fast_decoding.translator import GRAMMAR, Translator
+from attention_book.images.classifier import DIGITS, Classifier
 
 
 __all__ = ["explain"]
@@ -53,7 +53,7 @@ def explain(
     ] = None,
     beam: BeamSize = 1,
 ) -> None:
-    """Show which words, or patches of an image, an answer depends on."""
+    """Show on which words, or patches, an answer depends."""
     if (text is None) == (image is None):
         raise typer.BadParameter("give a sentence or --image, one of them")
     if image is not None:

@@ -1,14 +1,9 @@
-# Made from docs/chapters/60-explain.md (a761e254da81). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (f20b8648cadc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.interpret.attribution import (
     contribution_norms,
     gradient_x_input,
     integrated_gradients,
     leave_one_out,
-)
-from attention_book.interpret.explanations import (
-    Explanation,
-    explain_image,
-    explain_sentence,
 )
 from attention_book.interpret.heads import find_heads, without_heads
 from attention_book.interpret.mixing import (
@@ -20,29 +15,22 @@ from attention_book.interpret.patching import (
     activation_patching,
     attribution_patching,
 )
-from attention_book.interpret.pictures import HeatMap, to_html, to_svg
 from attention_book.interpret.probe import Trace, find_sites, trace
 
 
 __all__ = [
-    "Explanation",
-    "HeatMap",
     "Trace",
     "activation_patching",
     "attention_flow",
     "attention_rollout",
     "attribution_patching",
     "contribution_norms",
-    "explain_image",
-    "explain_sentence",
     "find_heads",
     "find_sites",
     "gradient_x_input",
     "integrated_gradients",
     "leave_one_out",
     "mixing_matrices",
-    "to_html",
-    "to_svg",
     "trace",
     "without_heads",
 ]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (c7adbeaddf36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (64d88ad6e35e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 
@@ -16,12 +16,12 @@ __all__ = [
 ]
 
 
-Pair = tuple[str, str]  # a sentence and its translation, as tokens
+_Pair = tuple[str, str]  # a sentence and its translation, as tokens
 NEW_NAMES = "Kate Paul Emma John Rose Henry Alice David".split()
 _GAP = "＿"  # where a translation may have any name
 
 
-def swap_names(pair: Pair) -> Pair | None:
+def swap_names(pair: _Pair) -> _Pair | None:
     """Exchange the two names in a sentence, and in its translation.
 
     "Tom chased Jerry" becomes "Jerry chased Tom", so another translation is
@@ -38,7 +38,7 @@ def swap_names(pair: Pair) -> Pair | None:
     )
 
 
-def negate(pair: Pair) -> Pair | None:
+def negate(pair: _Pair) -> _Pair | None:
     """Put "not" into a statement about the future or about now.
 
     None for other sentences, and where the object is "a book" or "two
@@ -90,7 +90,7 @@ def add_typos(text: str, n: int, rng: random.Random) -> str:
     return " ".join(words)
 
 
-def with_new_name(pair: Pair, name: str) -> Pair | None:
+def with_new_name(pair: _Pair, name: str) -> _Pair | None:
     """Replace the first name in a sentence by another.
 
     Its place in the translation becomes a gap, which only

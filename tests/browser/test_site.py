@@ -14,8 +14,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from attention_book.explain import explain_sentence, to_html
 from attention_book.fast_decoding import Translator
-from attention_book.interpret import explain_sentence, to_html
 from literate.chapter import ROOT
 from literate.glossary import terms
 from tests.browser.conftest import WIDE, Visitor

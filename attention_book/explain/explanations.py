@@ -1,10 +1,11 @@
-# Made from docs/chapters/60-explain.md (a9bf4844e3fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (b3110891234e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from attention_book.corpus.special_tokens import BOS
+from attention_book.explain.pictures import HeatMap
 from attention_book.fast_decoding.translator import Translator
 from attention_book.images.classifier import Classifier
 from attention_book.images.files import read_digit
@@ -13,7 +14,6 @@ from attention_book.interpret.mixing import (
     attention_rollout,
     mixing_matrices,
 )
-from attention_book.interpret.pictures import HeatMap
 from attention_book.interpret.probe import trace
 
 
