@@ -55,7 +55,7 @@ def main(wheel: Path, sdist: Path) -> None:
     assert version == attention_book.__version__
     requires = importlib.metadata.requires("attention-book") or []
     needed = [line for line in requires if "extra ==" not in line]
-    assert len(needed) == 5, needed
+    assert len(needed) == 6, needed
 
     x = torch.randn(2, 3, 5, 7)
     mask = attention_book.padding_mask(torch.tensor([5, 3]), 5)
