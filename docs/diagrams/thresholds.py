@@ -14,7 +14,7 @@ COLUMNS = (  # name, threshold as a score, weights
 BASE = 178  # y of the floor
 STEP = 3 * CELL  # from one key to the next
 
-drawing = Drawing(height=262)
+drawing = Drawing(height=270)
 for number, (name, threshold, weights) in enumerate(COLUMNS):
     left = 20 + 152 * number
     drawing.text(left + STEP + CELL / 2, 12, same(name), bold=True)
