@@ -20,6 +20,7 @@ PARTS = (
     "AttentionOnly",
     "measure",
     "train",
+    "read_without",
 )
 STEPS = {"one": (1, 1000), "two": (2, 400)}  # layers and steps
 SURE = 0.95
@@ -48,6 +49,8 @@ def run(seed: int) -> dict[str, float]:
     found["second prefix"] = prefix[1].min().item()
     before = previous[0].argsort(descending=True).tolist()
     found["without previous"] = without({"layers.0": before[:1]})
+    parts = cells["read_without"](model, *test, before[0])
+    found |= {f"{part} without previous": x for part, x in parts.items()}
     return found
 
 
@@ -67,6 +70,13 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "关掉看前一个的头 | without the previous-token head": (
             "without previous"
         ),
+        "只有键读不到它 | only the keys cannot read it": (
+            "keys without previous"
+        ),
+        "只有查询读不到它 | only the queries cannot": (
+            "queries without previous"
+        ),
+        "只有值读不到它 | only the values cannot": "values without previous",
         "只有一层 | a single layer": "one, accuracy",
     }
     for title, key in names.items():

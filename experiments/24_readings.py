@@ -1,8 +1,9 @@
-"""Do maps of attention agree with what leaving out a word does: chapter 24.
+"""Do maps of attention agree with what a change of a word does: chapter 24.
 
 For each token of a translation each method gives a number to every word of
 the source. Two methods are compared token by token, by Kendall's rank
-correlation of these numbers, and by whether the largest is the same.
+correlation of these numbers, and by whether the largest is the same. Methods
+are also compared with what happens when other words stand in a word's place.
 """
 
 from collections import defaultdict
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_book.corpus import BOS
+from attention_book.corpus import BOS, make_split
 from attention_book.fast_decoding import Translator
 from attention_book.interpret import (
     attention_flow,
@@ -26,6 +27,7 @@ from attention_book.interpret import (
     mixing_matrices,
     trace,
 )
+from attention_book.robust import TracedGrammar
 from experiments.record import percent, spread
 from experiments.translators import translator, unseen
 
@@ -33,6 +35,7 @@ from experiments.translators import translator, unseen
 SEEDS = range(3)
 N = 50  # sentences
 SITE = "source_embedding.tokens"
+MOVED = 1  # by how much some word must lower a log-probability
 METHODS = {
     "attention": "注意力 | attention",
     "norms": "范数 | norms",
@@ -95,6 +98,31 @@ def teacher_forced(
     return inputs, score
 
 
+@torch.no_grad()
+def replaced(
+    original: Translator,
+    inputs: tuple[Tensor, Tensor, Tensor],
+    score: Callable[[Tensor], Tensor],
+    others: list[str],
+) -> tuple[Tensor, Tensor]:
+    """By how much scores fall when words are replaced, and which words were.
+
+    The others are sentences that differ in one word. The falls for a word
+    are averaged over all that stand in its place.
+    """
+    source, lengths, target = inputs
+    right = score(original.model(*inputs))
+    falls = torch.zeros(len(right), source.shape[1])
+    counts = torch.zeros(source.shape[1])
+    for text in others:
+        changed = torch.tensor([original.encode(text)])
+        (differs,) = (changed != source).nonzero()
+        logits = original.model(changed, lengths, target)
+        falls[:, differs[1]] += right - score(logits)
+        counts[differs[1]] += 1
+    return falls / counts.clamp(min=1), counts > 0
+
+
 def kendall(a: Tensor, b: Tensor) -> float:
     """Kendall's tau of two lists of numbers."""
     i, j = torch.triu_indices(len(a), len(a), 1)
@@ -104,15 +132,27 @@ def kendall(a: Tensor, b: Tensor) -> float:
 
 def compare(original: Translator, sentences: list[str]) -> dict[str, float]:
     """The mean agreement of each two methods over all tokens."""
+    grammar = TracedGrammar()
+    make_split(n_train=1, n_test=1000, grammar=grammar)  # these among them
     found = defaultdict(list)
+
+    def record(key: str, one: Tensor, other: Tensor) -> None:
+        found[key].append(kendall(one, other))
+        same = one.argmax() == other.argmax()
+        found[f"{key}, first"].append(float(same))
+
     for sentence in sentences:
         inputs, score = teacher_forced(original, sentence)
         readings = maps(original.model, inputs, score)
         for a, b in combinations(METHODS, 2):
             for one, other in zip(readings[a], readings[b], strict=True):
-                found[f"{a}, {b}"].append(kendall(one, other))
-                same = one.argmax() == other.argmax()
-                found[f"{a}, {b}, first"].append(float(same))
+                record(f"{a}, {b}", one, other)
+        others = [phrase.english for phrase in grammar.neighbours(sentence)]
+        falls, there = replaced(original, inputs, score, others)
+        for i in (falls.amax(dim=1) > MOVED).nonzero().flatten():
+            for name, reading in readings.items():
+                key = f"{name}, replaced"
+                record(key, reading[i, there], falls[i, there])
     return {name: fmean(values) for name, values in found.items()}
 
 
@@ -131,17 +171,24 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             row.append("1" if a == b else f"{fmean(results[key]):.2f}")
         pairs.append(row)
     pairs[0][0] = "肯德尔 τ | Kendall's τ"
-    head = [
-        "读法 | reading",
-        "与去词的 τ | τ with leaving out",
-        "最大的词相同 | same largest word",
+    effect = [
+        [
+            "读法 | reading",
+            "去词，τ | left out, τ",
+            "去词，最大的词 | left out, largest",
+            "换词，τ | replaced, τ",
+            "换词，最大的词 | replaced, largest",
+        ]
     ]
-    effect = [head]
     for name in names:
-        if name == "leave-one-out":
-            continue
-        key = f"{name}, leave-one-out"
-        key = key if key in results else f"leave-one-out, {name}"
-        tau = spread(results[key], 2).replace("-0.00", "0.00")
-        effect.append([METHODS[name], tau, percent(results[f"{key}, first"])])
+        row = [METHODS[name]]
+        for other in "leave-one-out", "replaced":
+            if name == other:
+                row += ["1", "100%"]
+                continue
+            key = f"{name}, {other}"
+            key = key if key in results else f"{other}, {name}"
+            tau = spread(results[key], 2).replace("-0.00", "0.00")
+            row += [tau, percent(results[f"{key}, first"], 0)]
+        effect.append(row)
     return {"pairs": pairs, "effect": effect}

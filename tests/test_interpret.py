@@ -281,6 +281,21 @@ def test_contributions_are_those_that_make_the_output() -> None:
         torch.testing.assert_close(found[..., key], added.norm(dim=-1))
 
 
+@pytest.mark.parametrize(
+    ("weights", "memory", "message"),
+    [
+        ((5, 3, 7), (7, 24), "6 heads, queries, 7 keys"),
+        ((6, 3, 7), (7, 23), "24 wide"),
+    ],
+)
+def test_contributions_of_weights_that_do_not_fit(
+    weights: tuple[int, ...], memory: tuple[int, ...], message: str
+) -> None:
+    layer = MultiHeadAttention(24, 6)
+    with pytest.raises(ValueError, match=message):
+        contribution_norms(layer, torch.rand(weights), torch.rand(memory))
+
+
 def test_rollout_of_an_encoder_is_that_of_chapter_15() -> None:
     torch.manual_seed(0)
     vit = ViT.tiny(image_size=8, patch_size=4, n_classes=3, n_layers=2).eval()

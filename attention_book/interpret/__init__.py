@@ -1,6 +1,5 @@
-# Made from docs/chapters/60-explain.md (f20b8648cadc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (0b8be5b4d290). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.interpret.attribution import (
-    contribution_norms,
     gradient_x_input,
     integrated_gradients,
     leave_one_out,
@@ -9,6 +8,7 @@ from attention_book.interpret.heads import find_heads, without_heads
 from attention_book.interpret.mixing import (
     attention_flow,
     attention_rollout,
+    contribution_norms,
     mixing_matrices,
 )
 from attention_book.interpret.patching import (

@@ -1,4 +1,4 @@
-# Made from docs/chapters/24-interpret.md (ed1aa1b7f7b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/24-interpret.md (48172aa33e68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,12 +8,10 @@ from torch import Tensor, nn
 
 from attention_book.checks import check_size
 from attention_book.interpret.probe import trace
-from attention_book.multi_head import MultiHeadAttention
 
 
 __all__ = [
     "Score",
-    "contribution_norms",
     "gradient_x_input",
     "integrated_gradients",
     "leave_one_out",
@@ -84,7 +82,7 @@ def integrated_gradients(
     Over all tokens they add up, but for the error of n_points midpoints, to
     score(input) - score(0). Other arguments are those of leave_one_out.
 
-    Source: Sundararajan et al. (2017), §3, eq. 1 and 3.
+    Source: Sundararajan et al. (2017), §3, eq. 1; §5, eq. 3, with midpoints.
     """
     check_size("n_points", n_points)
     x = trace(model, inputs, [site]).activations[site].detach()
@@ -93,27 +91,3 @@ def integrated_gradients(
         for i in range(n_points)
     ]
     return (torch.stack(gradients).mean(dim=0) * x).sum(dim=-1)
-
-
-def contribution_norms(
-    attention: MultiHeadAttention,
-    weights: Float[Tensor, "*batch heads queries keys"],
-    memory: Float[Tensor, "*batch keys d_model"],
-) -> Float[Tensor, "*batch queries keys"]:
-    """The norm of what each key adds to the output of each query.
-
-    Args:
-        attention: The layer.
-        weights: Its attention weights.
-        memory: What its keys and values are made of.
-
-    Source: Kobayashi et al. (2020), §3, eq. 4 to 7; the heads are added up.
-    """
-    _, value = attention.keys_and_values(memory)
-    value = value.repeat_interleave(
-        attention.n_heads // attention.n_kv_heads, dim=-3
-    )
-    d_model = attention.d_model
-    out = attention.out_proj.weight.view(d_model, attention.n_heads, -1)
-    added = torch.einsum("...hqk,...hkd,mhd->...qkm", weights, value, out)
-    return added.norm(dim=-1)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (1e70dc11cb36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (23ae8f231e87). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -8,11 +8,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.checks import check_size, check_tensor
+from attention_book.checks import check_layer_input, check_size, check_tensor
 from attention_book.interpret.probe import trace
+from attention_book.multi_head import MultiHeadAttention
 
 
-__all__ = ["attention_flow", "attention_rollout", "mixing_matrices"]
+__all__ = [
+    "attention_flow",
+    "attention_rollout",
+    "contribution_norms",
+    "mixing_matrices",
+]
 
 
 @torch.no_grad()
@@ -111,3 +117,37 @@ def attention_flow(
         for j in range(source_length)
     ]
     return torch.tensor(flows).view(len(outputs), source_length)
+
+
+@torch.no_grad()
+def contribution_norms(
+    attention: MultiHeadAttention,
+    weights: Float[Tensor, "*batch heads queries keys"],
+    memory: Float[Tensor, "*batch keys d_model"],
+) -> Float[Tensor, "*batch queries keys"]:
+    """The norm of what each key adds to the output of each query.
+
+    Args:
+        attention: The layer.
+        weights: Its attention weights.
+        memory: What its keys and values are made of.
+
+    Raises:
+        ValueError: Weights or memory do not fit the layer, or each other.
+
+    Source: Kobayashi et al. (2020), eq. 3 and 4; the heads are added up.
+    """
+    n_heads, d_model = attention.n_heads, attention.d_model
+    check_tensor("weights", weights)
+    check_layer_input("memory", memory, attention.out_proj.weight)
+    n_keys = memory.shape[-2]
+    if weights.shape[-3:-2] != (n_heads,) or weights.shape[-1] != n_keys:
+        raise ValueError(
+            f"weights must be (…, {n_heads} heads, queries, {n_keys} keys), "
+            f"got shape {tuple(weights.shape)}"
+        )
+    _, value = attention.keys_and_values(memory)
+    value = value.repeat_interleave(n_heads // attention.n_kv_heads, dim=-3)
+    out = attention.out_proj.weight.view(d_model, n_heads, -1)
+    added = torch.einsum("...hqk,...hkd,mhd->...qkm", weights, value, out)
+    return added.norm(dim=-1)
