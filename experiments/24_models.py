@@ -282,14 +282,17 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    head = ["模型 | model", *METHODS.values()]
+    head = ["换词 | replaced", "起作用 | it matters", *METHODS.values()]
     shown = {"tau": [head], "first": [head]}
     for kind, table in shown.items():
         for model, title in MODELS.items():
-            values = [results[f"{model}, {name}, {kind}"] for name in METHODS]
-            cells = [
-                percent(each, 0) if kind == "first" else spread(each, 2)
-                for each in values
-            ]
-            table.append([title, *(c.replace("-0.00", "0.00") for c in cells)])
+            row = [title, percent(results[f"{model}, moved"], 0)]
+            for name in METHODS:
+                values = results[f"{model}, {name}, {kind}"]
+                row.append(
+                    percent(values, 0)
+                    if kind == "first"
+                    else spread(values, 2).replace("-0.00", "0.00")
+                )
+            table.append(row)
     return shown

@@ -1,9 +1,8 @@
-# Made from docs/chapters/60-explain.md (23ae8f231e87). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (1d0f673f32a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-import networkx as nx  # type: ignore[import-untyped]
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -105,6 +104,8 @@ def attention_flow(
             f"source_length must be at most {n}, as many as there are "
             f"tokens, got {source_length}"
         )
+    import networkx as nx  # type: ignore[import-untyped]  # takes a while
+
     graph = nx.DiGraph()
     for depth, mix in enumerate(mixing):
         for i, j in mix.nonzero().tolist():

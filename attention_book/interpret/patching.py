@@ -1,4 +1,4 @@
-# Made from docs/chapters/24-interpret.md (c1805b1791f2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (c1805b1791f2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from typing import Any
 
