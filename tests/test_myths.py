@@ -1,5 +1,6 @@
 """Each myth that the book owes its reader has an entry, and one that refutes."""
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -242,3 +243,26 @@ def test_a_model_that_prints_is_no_single_graph() -> None:
     compiled = torch.compile(prints, fullgraph=True, backend="eager")
     with pytest.raises(torch._dynamo.exc.Unsupported, match="print"):
         compiled(torch.ones(2))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_times_are_those_of_the_record(language: str) -> None:
+    record = json.loads(
+        (ROOT / "benchmarks/results/myths-cpu.json").read_text()
+    )
+    machine = ("AMD EPYC", 1)
+    assert (record["cpu"], record["threads"]) == machine
+    quoted = {
+        "testing": [*record["windows"].values()][1:],
+        "compile-always": [record["compiled"]["products"]],
+    }
+    for anchor, numbers in quoted.items():
+        paragraphs = [
+            getattr(part, language).text
+            for part in section(chapter(MYTHS.name), anchor)
+            if isinstance(part, Twin)
+        ]
+        (text,) = [p for p in paragraphs if "benchmarks.myths" in p]
+        assert machine[0] in text
+        found = sorted(re.findall(r"\d\.\d\d\b", text))
+        assert found == sorted(f"{x:.2f}" for x in numbers)
