@@ -95,3 +95,4 @@ for start, end in ((0.2, reading), (0.8, adaptive)):
     drawing.arrow(model.bottom(start), end.top(), bend=0.5)
 drawing.arrow(reading.bottom(), robust.top())
 drawing.arrow(adaptive.bottom(), myths.top())
+drawing.arrow(reading.bottom(0.9), myths.top(0.1))
