@@ -1,4 +1,15 @@
-# Made from docs/chapters/00-preface.md (0f6d0ed2498b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/00-preface.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.adaptive import (
+    EntmaxAttention,
+    GatedAttention,
+    SpanAttention,
+    SparsemaxAttention,
+    entmax,
+    entmax15,
+    prune_heads,
+    replace_attention,
+    sparsemax,
+)
 from attention_book.caches import KeyValueCache
 from attention_book.checkpoints import (
     load_checkpoint,
@@ -18,8 +29,23 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
+from attention_book.explain import (
+    explain_image,
+    explain_sentence,
+)
 from attention_book.fast_decoding import Translator
 from attention_book.images import Classifier, load_vit
+from attention_book.interpret import (
+    activation_patching,
+    attribution_patching,
+    find_heads,
+    find_sites,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    trace,
+    without_heads,
+)
 from attention_book.language_models import (
     CausalLanguageModel,
     MaskedLanguageModel,
@@ -52,6 +78,11 @@ from attention_book.pretrained import (
     save_pretrained,
 )
 from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
+from attention_book.robust import (
+    accuracy_by_group,
+    equalized_odds_difference,
+    expected_calibration_error,
+)
 from attention_book.runtime import ComputeConfig, get_compute_config
 from attention_book.scoring import (
     AdditiveAttention,
@@ -103,7 +134,9 @@ __all__ = [
     "DecoderLayer",
     "Encoder",
     "EncoderLayer",
+    "EntmaxAttention",
     "FeedForward",
+    "GatedAttention",
     "GaussianPooling",
     "GraphAttention",
     "KeyValueCache",
@@ -125,6 +158,8 @@ __all__ = [
     "Seq2Seq",
     "SequenceClassifier",
     "SinusoidalPositions",
+    "SpanAttention",
+    "SparsemaxAttention",
     "SpeechRecognizer",
     "SwiGLU",
     "TextConfig",
@@ -138,17 +173,31 @@ __all__ = [
     "ViT",
     "ViTConfig",
     "WordTokenizer",
+    "accuracy_by_group",
+    "activation_patching",
     "attention_weights",
+    "attribution_patching",
     "beam_search",
     "causal_mask",
     "chunked_translation_loss",
     "encode_pairs",
+    "entmax",
+    "entmax15",
+    "equalized_odds_difference",
+    "expected_calibration_error",
+    "explain_image",
+    "explain_sentence",
     "fill_blank",
+    "find_heads",
+    "find_sites",
     "from_pretrained",
     "fused_attention",
     "generate",
     "generate_text",
     "get_compute_config",
+    "gradient_x_input",
+    "integrated_gradients",
+    "leave_one_out",
     "load_checkpoint",
     "load_model",
     "load_vit",
@@ -158,12 +207,17 @@ __all__ = [
     "masked_softmax",
     "neighbour_mask",
     "padding_mask",
+    "prune_heads",
     "read_wave",
+    "replace_attention",
     "sampler",
     "save_checkpoint",
     "save_model",
     "save_pretrained",
     "scaled_dot_product_attention",
+    "sparsemax",
+    "trace",
     "translation_loss",
     "validation_loss",
+    "without_heads",
 ]
