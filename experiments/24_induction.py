@@ -66,7 +66,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "前缀匹配，另一个头 | prefix matching, other head": "second prefix",
         "关掉最高的头 | without the best head": "without the best",
         "关掉另一个头 | without the other head": "without the other",
-        "第二层都关掉 | without either": "without both",
+        "第二层都关掉 | without both": "without both",
         "关掉看前一个的头 | without the previous-token head": (
             "without previous"
         ),

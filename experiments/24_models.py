@@ -42,12 +42,13 @@ from experiments.translators import translator, unseen
 
 
 SEEDS = range(3)
-N = 50  # sentences, rows of text and images of each model
+N = 30  # sentences, rows of text and images of each model
 GRU_STEPS = 1_200
 LM_STEPS = 1_000
 N_OTHERS = 5  # that are put in the place of a token or a patch
 MOVED = 1  # by how much some of them must lower a log-probability
 MOST = 64  # places
+FEWEST = 3  # places that are ranked
 MODELS = {
     "transformer": "Transformer，翻译 | Transformer, translates",
     "gru": "GRU，翻译 | GRU, translates",
@@ -259,6 +260,8 @@ def compare(model: nn.Module, examples: list[Example]) -> dict[str, float]:
                 falls = exact[i, : reading.shape[1]]
                 # A causal model has weights of 0 on what comes later.
                 there = falls.isfinite() & (falls != 0)
+                if there.sum() < FEWEST:
+                    continue
                 one, other = reading[i, there], falls[there]
                 found[f"{name}, tau"].append(kendall(one, other))
                 same = one.argmax() == other.argmax()

@@ -151,9 +151,15 @@ def compare(original: Translator, sentences: list[str]) -> dict[str, float]:
         falls, there = replaced(original, inputs, score, others)
         for i in (falls.amax(dim=1) > MOVED).nonzero().flatten():
             for name, reading in readings.items():
-                key = f"{name}, replaced"
-                record(key, reading[i, there], falls[i, there])
-    return {name: fmean(values) for name, values in found.items()}
+                reading = reading[i, there]
+                left_out = readings["leave-one-out"][i, there]
+                record(f"{name}, replaced", reading, falls[i, there])
+                record(f"{name}, there, leave-one-out", reading, left_out)
+            found["depends"].append(1)
+        found["outputs"].append(len(falls))
+    share = len(found.pop("depends")) / sum(found.pop("outputs"))
+    means = {name: fmean(values) for name, values in found.items()}
+    return {"depend on a word": share, **means}
 
 
 def run(seed: int) -> dict[str, float]:
@@ -182,12 +188,10 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     ]
     for name in names:
         row = [METHODS[name]]
-        for other in "leave-one-out", "replaced":
-            if name == other:
+        for key in f"{name}, there, leave-one-out", f"{name}, replaced":
+            if key.startswith("leave-one-out, there"):
                 row += ["1", "100%"]
                 continue
-            key = f"{name}, {other}"
-            key = key if key in results else f"{other}, {name}"
             tau = spread(results[key], 2).replace("-0.00", "0.00")
             row += [tau, percent(results[f"{key}, first"], 0)]
         effect.append(row)

@@ -1,10 +1,10 @@
-# Made from docs/chapters/60-explain.md (b3110891234e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (3fa3bc5c3e40). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from attention_book.corpus.special_tokens import BOS
+from attention_book.corpus.special_tokens import BOS, UNSURE
 from attention_book.explain.pictures import HeatMap
 from attention_book.fast_decoding.translator import Translator
 from attention_book.images.classifier import Classifier
@@ -34,7 +34,8 @@ def explain_sentence(
 
     The first map has the weights of cross-attention, the mean of all layers
     and heads. The second has by how much the log-probability of the token
-    falls when a word of the source is left out, its place kept.
+    falls when a word of the source is left out, its place kept, given that
+    the model answers and does not say UNSURE.
 
     Raises:
         ValueError: No sentence, or a word that the model does not know.
@@ -49,7 +50,12 @@ def explain_sentence(
         torch.tensor([[BOS, *target]], device=device)[:, : len(target)],
     )
 
+    token_ids = getattr(translator.target, "token_ids", {})
+
     def log_probs(logits: Tensor) -> Tensor:
+        if UNSURE in token_ids:
+            logits = logits.clone()
+            logits[..., token_ids[UNSURE]] = -torch.inf
         return logits[0].log_softmax(-1)[range(len(target)), target]
 
     sites = "decoder.layers.*.cross_attention.weights"

@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (c1805b1791f2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (74fedeb4c4bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,7 +59,7 @@ def attribution_patching(
     The change of the activation times the gradient of the score, summed over
     each unit. The arguments are those of activation_patching.
 
-    Source: Syed et al. (2023).
+    Source: Nanda (2023).
     """
     with torch.no_grad():
         right = trace(model, clean, [site]).activations[site]
