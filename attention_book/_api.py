@@ -1,4 +1,4 @@
-# Made from docs/chapters/00-preface.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/40-cli.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.adaptive import (
     EntmaxAttention,
     GatedAttention,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (e24e5b3f32d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/60-explain.md (eea19c3b89ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -28,8 +28,8 @@ def find_heads(model: nn.Module) -> dict[str, list[int]]:
 def without_heads(model: _Model, heads: Mapping[str, Sequence[int]]) -> _Model:
     """Return a copy of a model in which these heads add nothing.
 
-    Their rows of W^O, columns of out_proj.weight, are 0. Where all heads of a layer are silent its
-    bias is 0 too, so that the layer adds nothing at all.
+    Their rows of W^O, columns of out_proj.weight, are 0. Where all heads of
+    a layer are silent its bias is 0 too, so that the layer adds nothing.
 
     Args:
         model: The model, which stays as it is.
