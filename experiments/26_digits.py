@@ -152,34 +152,42 @@ SHOWN = {
     "noise 0.4": "噪声 0.4 | noise 0.4",
     "contrast 0.25": "对比度 0.25 | contrast 0.25",
     "contrast 0.1": "对比度 0.1 | contrast 0.1",
-    "signs 0.1": "正负随机 0.1 | random signs 0.1",
-    "fgsm 0.1": "FGSM 0.1",
 }
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    def table(columns: dict[str, str]) -> list[list[str]]:
-        return [["改动 | change", *columns.values()]] + [
-            [
-                title,
-                *(
-                    percent(results[column.format(case=case)], 0)
-                    for column in columns
-                ),
-            ]
-            for case, title in SHOWN.items()
+    def cells(case: str, *columns: str) -> list[str]:
+        return [
+            percent(results[column.format(case=case)], 0) for column in columns
         ]
 
     short = {
         "short, {case}, accuracy": "正确率 | accuracy",
         "short, {case}, confidence": "置信度 | confidence",
         "short, {case}, error": "校准误差 | ECE",
-        "short, {case}, error, scaled": "除以温度后 | ECE, scaled",
+        "short, {case}, error, scaled": "校准误差，除以 T | ECE, scaled",
     }
     training = {
         "long, {case}, accuracy": "36 轮，正确率 | 36 epochs, accuracy",
         "long, {case}, error": "校准误差 | ECE",
-        "strong, {case}, accuracy": "增强 0.2，正确率 | augmentation 0.2, accuracy",
+        "strong, {case}, accuracy": "增强 0.2，正确率 | augm. 0.2, accuracy",
         "strong, {case}, error": "校准误差 | ECE",
     }
-    return {"digits": table(short), "training": table(training)}
+    attack = {
+        "short, signs {case}, accuracy": "正负随机 | random signs",
+        "short, fgsm {case}, accuracy": "FGSM",
+        "long, signs {case}, accuracy": "36 轮，随机 | 36 epochs, random",
+        "long, fgsm {case}, accuracy": "36 轮，FGSM | 36 epochs, FGSM",
+    }
+    change = "改动 | change"
+    return {
+        name: [[change, *columns.values()]]
+        + [[title, *cells(case, *columns)] for case, title in SHOWN.items()]
+        for name, columns in (("digits", short), ("training", training))
+    } | {
+        "attack": [["ε", *attack.values()]]
+        + [
+            [str(size), *cells(str(size), *attack)]
+            for size in STRENGTHS["fgsm"]
+        ]
+    }

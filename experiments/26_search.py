@@ -137,7 +137,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "random": "其中随机换一个词，译错 | of these, wrong after a random change",
         "attacked": "其中有一种换法译错 | of these, wrong after some change",
     }
-    found = [["100 句 | 100 sentences", *models.values()]]
+    found = [[f"{N_SEARCHED} 句 | {N_SEARCHED} sentences", *models.values()]]
     found += [
         [title, *(percent(results[f"{m}, search: {name}"]) for m in models)]
         for name, title in names.items()

@@ -82,7 +82,7 @@ def train(training: list[Inference], seed: int) -> SequenceClassifier:
 
 
 def tokenizer_of_all() -> WordTokenizer:
-    pairs = make_inferences(4_000, 2_000)
+    pairs = make_inferences(4_000, 1_000)
     return WordTokenizer.train(
         [text for pair in pairs for text in (pair.premise, pair.hypothesis)]
     )
@@ -118,6 +118,9 @@ def run(seed: int) -> dict[str, float]:
             N_TRAIN, n, seed=seed, heuristics=heuristics
         )
         model = train(training, seed)
+        found, label = predict(model, encode(tokenizer_of_all(), training))
+        learnt = (found == label).double().mean().item()
+        results[f"{mix}, training"] = learnt
         for name, value in evaluate(model, test).items():
             results[f"{mix}: {name}"] = value
     return results
@@ -148,6 +151,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     def row(mix: str, title: str) -> list[str]:
         return [
             title,
+            percent(results[f"{mix}, training"], 0),
             percent(holds(mix), 0),
             *(
                 percent(results[f"{mix}: does not, {name}"], 0)
@@ -158,6 +162,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
 
     head = [
         "每种反例 | added of each",
+        "训练集 | training set",
         "捷径对 | shortcut right",
         *COLUMNS.values(),
         "最差 | worst",

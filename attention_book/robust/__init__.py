@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (396eb3e811e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (c1c04c92bf20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.robust.images import (
     add_noise,
     adjust_contrast,
@@ -11,8 +11,8 @@ from attention_book.robust.metrics import (
     equalized_odds_difference,
     expected_calibration_error,
     fit_temperature,
-    total_variation,
 )
+from attention_book.robust.movement import total_variation
 from attention_book.robust.occupations import (
     Portrait,
     balance,

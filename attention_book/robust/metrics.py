@@ -1,11 +1,11 @@
-# Made from docs/chapters/26-robust.md (694b8c1a79b0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/26-robust.md (da4ccedf2872). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Hashable, Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attention_book.checks import check_size, check_tensor
+from attention_book.checks import check_size
 from attention_book.robust.columns import check_columns, members
 
 
@@ -14,7 +14,6 @@ __all__ = [
     "equalized_odds_difference",
     "expected_calibration_error",
     "fit_temperature",
-    "total_variation",
 ]
 
 
@@ -111,21 +110,3 @@ def fit_temperature(
         else:
             high = middle
     return middle
-
-
-def total_variation(
-    p: Float[Tensor, "*batch n"], q: Float[Tensor, "..."]
-) -> Float[Tensor, "*batch"]:
-    """Return half of Σ|p - q|: the weight that lies elsewhere, from 0 to 1.
-
-    Raises:
-        ValueError: The shapes differ.
-    """
-    check_tensor("p", p)
-    check_tensor("q", q)
-    if p.shape != q.shape:
-        raise ValueError(
-            f"p and q must be of one shape, got {tuple(p.shape)} and "
-            f"{tuple(q.shape)}"
-        )
-    return 0.5 * (p - q).abs().sum(dim=-1)

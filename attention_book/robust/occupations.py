@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (137bbda3aa17). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (67a54b464cc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 
@@ -136,7 +136,8 @@ def with_counterparts(
 ) -> list[Portrait]:
     """Add to each sentence the same with a name of the other gender.
 
-    Source: Lu et al. (2018), counterfactual data augmentation.
+    Source: Lu et al. (2018), counterfactual data augmentation; names are
+    exchanged by Hall Maudslay et al. (2019).
     """
     found = list(portraits)
     for portrait in portraits:
