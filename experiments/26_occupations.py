@@ -152,7 +152,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     columns = {
         "majority": "代词，多数 | pronoun, majority",
         "minority": "代词，少数 | pronoun, minority",
-        "odds": "几率差 | odds",
+        "odds": "几率差 | odds difference",
         "as collected": "整句，偏的分布 | sentence, biased mix",
         "balanced": "整句，均衡 | sentence, balanced",
     }
