@@ -1,4 +1,4 @@
-"""One-word changes of a hundred sentences, early in training: chapter 26.
+"""One-word changes of three hundred sentences, early in training: chapter 26.
 
 The translators of the grammar after 400 of their 2,200 steps, and at the end.
 Which sentences that were right are wrong after a change, and has
@@ -23,7 +23,7 @@ from experiments.translators import translator
 
 SEEDS = range(3)
 STEPS = 400
-N_SEARCHED = 100
+N_SEARCHED = 300
 N_LOOKED_AT = 300  # neighbours of each kind, whose attention is compared
 
 
