@@ -1,8 +1,10 @@
-"""Digits shifted, turned, with noise and with less contrast: chapter 26.
+"""Digits shifted, turned, with noise, with less contrast, and attacked.
 
 ViTs of chapter 15, trained briefly, longer, and longer with more augmentation.
 For each strength of each change: the accuracy, the mean confidence and the
-calibration error.
+calibration error. The last also after temperature scaling, where the logits
+of either half of the test set are divided by the temperature that fits the
+other half as it is.
 """
 
 import torch
@@ -12,6 +14,8 @@ from attention_book.robust import (
     add_noise,
     adjust_contrast,
     expected_calibration_error,
+    fgsm,
+    fit_temperature,
     rotate,
     shift_images,
 )
@@ -36,52 +40,77 @@ STRENGTHS = {
     "rotate": (15, 30, 45, 60),
     "noise": (0.1, 0.2, 0.3, 0.4, 0.5),
     "contrast": (0.5, 0.25, 0.1),
+    "signs": (0.1, 0.2),
+    "fgsm": (0.1, 0.2),
 }
+SIZES = {"d_model": 64, "n_heads": 4, "d_ff": 128, "n_layers": 3}
 
 
-def changed(images: Tensor, kind: str, strength: float) -> list[Tensor]:
-    """The images changed in each direction that there is."""
-    if kind == "shift":
-        n = int(strength)
-        moves = ((n, 0), (-n, 0), (0, n), (0, -n))
-        return [shift_images(images, down, right) for down, right in moves]
-    if kind == "rotate":
-        return [rotate(images, sign * strength) for sign in (1, -1)]
-    if kind == "noise":
-        rng = torch.Generator().manual_seed(0)
-        return [add_noise(images, strength, rng) for _ in range(4)]
-    return [adjust_contrast(images, strength)]
+def changed(
+    model: ViT, digits: Digits, kind: str, strength: float
+) -> list[Tensor]:
+    """The images changed in each direction that there is, or four at random."""
+    images, labels = digits
+    rng = torch.Generator().manual_seed(0)
+    match kind:
+        case "shift":
+            n = int(strength)
+            moves = ((n, 0), (-n, 0), (0, n), (0, -n))
+            return [shift_images(images, down, right) for down, right in moves]
+        case "rotate":
+            return [rotate(images, sign * strength) for sign in (1, -1)]
+        case "noise":
+            return [add_noise(images, strength, rng) for _ in range(4)]
+        case "contrast":
+            return [adjust_contrast(images, strength)]
+        case "signs":
+            return [
+                images
+                + strength * torch.randn(images.shape, generator=rng).sign()
+                for _ in range(4)
+            ]
+        case "fgsm":
+            return [fgsm(model, images, labels, strength)]
+    raise ValueError(f"no such change: {kind!r}")
 
 
 @torch.no_grad()
-def measure(model: ViT, images: list[Tensor], labels: Tensor) -> list[float]:
-    """Accuracy, mean confidence and calibration error over all images."""
-    probabilities = torch.cat([model(x).softmax(dim=1) for x in images])
-    confidence, found = probabilities.max(dim=1)
+def measure(
+    model: ViT, images: list[Tensor], labels: Tensor, temperatures: Tensor
+) -> dict[str, float]:
+    """Accuracy, confidence and calibration error over all images."""
+    logits = torch.cat([model(x) for x in images])
+    scaled = logits / temperatures.repeat(len(images))[:, None]
+    confidence, found = logits.softmax(dim=1).max(dim=1)
     right = found == labels.repeat(len(images))
-    return [
-        right.double().mean().item(),
-        confidence.double().mean().item(),
-        expected_calibration_error(confidence, right),
-    ]
+    return {
+        "accuracy": right.double().mean().item(),
+        "confidence": confidence.double().mean().item(),
+        "error": expected_calibration_error(confidence, right),
+        "error, scaled": expected_calibration_error(
+            scaled.softmax(dim=1).amax(dim=1), right
+        ),
+    }
+
+
+@torch.no_grad()
+def temperatures(model: ViT, test: Digits) -> tuple[float, float]:
+    """What fits the images of even numbers, and those of odd numbers."""
+    logits = model(test.images)
+    even, odd = (
+        fit_temperature(logits[start::2], test.labels[start::2])
+        for start in (0, 1)
+    )
+    return even, odd
 
 
 def train(
     train_set: Digits, augmentation: float, n_epochs: int, seed: int
 ) -> ViT:
     torch.manual_seed(seed)
-    model = ViT(
-        ViTConfig(
-            image_size=8,
-            patch_size=2,
-            n_channels=1,
-            n_classes=10,
-            d_model=64,
-            n_heads=4,
-            d_ff=128,
-            n_layers=3,
-        )
-    )
+    images = {"image_size": 8, "patch_size": 2, "n_channels": 1}
+    config = ViTConfig(**images, n_classes=10, **SIZES)
+    model = ViT(config)
     train_classifier(
         model,
         train_set,
@@ -93,20 +122,22 @@ def train(
 
 
 def run(seed: int) -> dict[str, float]:
-    train_set, (images, labels) = digits()
+    train_set, test = digits()
     results = {}
     for name, (augmentation, n_epochs) in MODELS.items():
         model = train(train_set, augmentation, n_epochs, seed)
-        cases = {"clean": [images]} | {
-            f"{kind} {strength}": changed(images, kind, strength)
+        even, odd = temperatures(model, test)
+        results[f"{name}, temperature"] = (even + odd) / 2
+        of_each = torch.full((len(test.labels),), odd)
+        of_each[1::2] = even  # of the other half
+        cases = {"clean": [test.images]} | {
+            f"{kind} {strength}": changed(model, test, kind, strength)
             for kind, strengths in STRENGTHS.items()
             for strength in strengths
         }
-        for case, several in cases.items():
-            found = measure(model, several, labels)
-            for what, value in zip(
-                ("accuracy", "confidence", "error"), found, strict=True
-            ):
+        for case, images in cases.items():
+            found = measure(model, images, test.labels, of_each)
+            for what, value in found.items():
                 results[f"{name}, {case}, {what}"] = value
     return results
 
@@ -125,26 +156,38 @@ SHOWN = {
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    head = [
-        "改动 | change",
-        "正确率 | accuracy",
-        "置信度 | confidence",
-        "校准误差 | ECE",
-        "36 轮 | 36 epochs",
-        "增强 0.2 | augmentation 0.2",
-    ]
-    rows = [
-        [
-            title,
-            *(
-                percent(results[f"short, {case}, {what}"], 0)
-                for what in ("accuracy", "confidence", "error")
-            ),
-            *(
-                percent(results[f"{name}, {case}, accuracy"], 0)
-                for name in ("long", "strong")
-            ),
+    def cells(case: str, *columns: str) -> list[str]:
+        return [
+            percent(results[column.format(case=case)], 0) for column in columns
         ]
-        for case, title in SHOWN.items()
-    ]
-    return {"digits": [head, *rows]}
+
+    short = {
+        "short, {case}, accuracy": "正确率 | accuracy",
+        "short, {case}, confidence": "置信度 | confidence",
+        "short, {case}, error": "校准误差 | ECE",
+        "short, {case}, error, scaled": "校准误差，除以 T | ECE, scaled",
+    }
+    training = {
+        "long, {case}, accuracy": "36 轮，正确率 | 36 epochs, accuracy",
+        "long, {case}, error": "校准误差 | ECE",
+        "strong, {case}, accuracy": "增强 0.2，正确率 | augm. 0.2, accuracy",
+        "strong, {case}, error": "校准误差 | ECE",
+    }
+    attack = {
+        "short, signs {case}, accuracy": "正负随机 | random signs",
+        "short, fgsm {case}, accuracy": "FGSM",
+        "long, signs {case}, accuracy": "36 轮，随机 | 36 epochs, random",
+        "long, fgsm {case}, accuracy": "36 轮，FGSM | 36 epochs, FGSM",
+    }
+    change = "改动 | change"
+    return {
+        name: [[change, *columns.values()]]
+        + [[title, *cells(case, *columns)] for case, title in SHOWN.items()]
+        for name, columns in (("digits", short), ("training", training))
+    } | {
+        "attack": [["ε", *attack.values()]]
+        + [
+            [str(size), *cells(str(size), *attack)]
+            for size in STRENGTHS["fgsm"]
+        ]
+    }

@@ -2,11 +2,14 @@
 
 Names decide the pronoun of the translation. In training, occupations nearly
 do. Which occupation is more frequent with which pronoun is drawn by lot.
-Every model takes as many steps.
+Every model takes as many steps, and all training sets are of one size. But
+for the first, half of each are of the majority. All but two have 300 different
+sentences: fewer are left when the majority is dropped, and 600 when all get
+counterparts.
 """
 
-import itertools
 import random
+from typing import Any
 
 import torch
 
@@ -21,65 +24,75 @@ from attention_book.robust import (
     equalized_odds_difference,
     with_counterparts,
 )
-from attention_book.training import (
-    BatchLoader,
-    Trainer,
-    TrainingConfig,
-    encode_pairs,
-)
-from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.training import TrainingConfig
+from experiments.fitting import fit
 from experiments.record import percent
 
 
 SEEDS = range(3)
 N_TRAIN = 300
-N_PORTRAITS = 900  # repeated to be as many in each training set
+N_PORTRAITS = 900  # after repeating, in each training set
 N_OTHERS = 2_100  # sentences without occupation and pronoun
 N_TEST = 600
 MAJORITY = 0.95
 STEPS = 300
+SIZES: dict[str, Any] = {
+    "d_model": 64,
+    "n_heads": 4,
+    "d_ff": 128,
+    "n_layers": 2,
+    "norm": "pre",
+}
 NAMES = {
     "as it is": "原样 | as it is",
     "dropped": "减到一样多 | majority dropped",
     "repeated": "重复少数 | minority repeated",
-    "counterparts": "补上对应句 | counterparts added",
+    "counterparts": "一半配对应句 | counterparts, half",
+    "all counterparts": "都配对应句 | counterparts, all",
     "unbiased": "本来就没有偏 | never biased",
 }
 
 
+def repeat(
+    portraits: list[Portrait], n: int, rng: random.Random
+) -> list[Portrait]:
+    """Whole rounds of all sentences, and a sample of them for the rest."""
+    rounds, rest = divmod(n, len(portraits))
+    return rounds * portraits + rng.sample(portraits, rest)
+
+
 def mend(way: str, biased: list[Portrait], seed: int) -> list[Portrait]:
+    """A training set; but for the first, with as many of the minority."""
     rng = random.Random(seed)
+    if way == "as it is":
+        return repeat(biased, N_PORTRAITS, rng)
+    found = biased
     if way == "dropped":
-        return balance(biased, rng)
-    if way == "repeated":
-        minority = [p for p in biased if not p.is_majority]
-        missing = len(biased) - 2 * len(minority)
-        return biased + rng.choices(minority, k=missing)
-    if way == "counterparts":
-        return with_counterparts(biased, rng)
-    if way == "unbiased":
-        return draw_portraits(N_TRAIN, 0.5, seed=seed, lot=seed)
-    return biased
+        found = balance(biased, rng)
+    elif way == "counterparts":
+        found = with_counterparts(rng.sample(biased, N_TRAIN // 2), rng)
+    elif way == "all counterparts":
+        found = with_counterparts(biased, rng)
+    elif way == "unbiased":
+        found = draw_portraits(N_TRAIN, 0.5, seed=seed, lot=seed)
+    return [
+        portrait
+        for is_majority in (True, False)
+        for portrait in repeat(
+            [p for p in found if p.is_majority == is_majority],
+            N_PORTRAITS // 2,
+            rng,
+        )
+    ]
 
 
 def train(portraits: list[Portrait], seed: int) -> Translator:
-    cycle = itertools.islice(itertools.cycle(portraits), N_PORTRAITS)
-    pairs = [(p.english, p.chinese) for p in cycle]
+    pairs = [(p.english, p.chinese) for p in portraits]
     pairs += draw_others(N_OTHERS, seed)
     everything = draw_portraits(5_000, 0.5, seed=10_000)
-    source = WordTokenizer.train(p.english for p in everything)
-    target = WordTokenizer.train(p.chinese for p in everything)
-    torch.manual_seed(seed)
-    model = Transformer(
-        TransformerConfig(
-            source_vocab_size=len(source),
-            target_vocab_size=len(target),
-            d_model=64,
-            n_heads=4,
-            d_ff=128,
-            n_layers=2,
-            norm="pre",
-        )
+    tokenizers = (
+        WordTokenizer.train(p.english for p in everything),
+        WordTokenizer.train(p.chinese for p in everything),
     )
     config = TrainingConfig(
         max_steps=STEPS,
@@ -88,11 +101,7 @@ def train(portraits: list[Portrait], seed: int) -> Translator:
         warmup_steps=50,
         seed=seed,
     )
-    examples = encode_pairs(pairs, source, target)
-    trainer = Trainer(model, BatchLoader(examples, config), config)
-    for _ in range(STEPS):
-        trainer.step()
-    return Translator(model.eval(), source, target)
+    return fit(pairs, tokenizers, SIZES, config, STEPS)
 
 
 def evaluate(translator: Translator, test: list[Portrait]) -> dict[str, float]:
@@ -128,7 +137,12 @@ def run(seed: int) -> dict[str, float]:
     test = draw_portraits(N_TEST, 0.5, seed=1000 + seed, lot=seed)
     results = {}
     for way in NAMES:
-        translator = train(mend(way, biased, seed), seed)
+        training = mend(way, biased, seed)
+        results[f"{way}: different"] = len({p.english for p in training})
+        results[f"{way}: share of majority"] = sum(
+            p.is_majority for p in training
+        ) / len(training)
+        translator = train(training, seed)
         for name, value in evaluate(translator, test).items():
             results[f"{way}: {name}"] = value
     return results
@@ -138,7 +152,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     columns = {
         "majority": "代词，多数 | pronoun, majority",
         "minority": "代词，少数 | pronoun, minority",
-        "odds": "几率差 | odds",
+        "odds": "几率差 | odds difference",
         "as collected": "整句，偏的分布 | sentence, biased mix",
         "balanced": "整句，均衡 | sentence, balanced",
     }

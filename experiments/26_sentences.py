@@ -1,10 +1,12 @@
-"""The grammar's translators, one step aside: chapter 26.
+"""The grammar's translators and changed sentences: chapter 26.
 
 Sentences are changed so that the right translation is known, in the last rows
 by slips of the writer, whose meaning stays.
 """
 
+import functools
 import random
+from collections.abc import Callable
 
 from attention_book.corpus import make_split
 from attention_book.robust import (
@@ -14,7 +16,7 @@ from attention_book.robust import (
     swap_names,
     swap_words,
 )
-from experiments.one_word import Pair, judge
+from experiments.fitting import Pair, judge
 from experiments.record import percent
 from experiments.translators import translator
 
@@ -35,6 +37,13 @@ CHANGES = {
 }
 
 
+def changed_by(change: Callable[[str], str], text: str) -> str:
+    """A sentence after a change at random, until it is another sentence."""
+    while (changed := change(text)) == text:
+        pass
+    return changed
+
+
 def make_changes(
     pairs: list[Pair], grammar: TracedGrammar
 ) -> dict[str, list[Pair]]:
@@ -53,19 +62,25 @@ def make_changes(
         "not": negated[:N_SENTENCES],
         "word": around,
     }
-    for n in SLIPS:
-        slips = []
-        for english, chinese in pairs[:N_SENTENCES]:
-            for _ in range(n):
-                english = swap_words(english, rng)
-            slips.append((english, chinese))
-        changes[f"slip {n}"] = slips
-    shuffled = []
-    for english, chinese in pairs[:N_SENTENCES]:
-        *words, end = english.split()
-        mixed = [*rng.sample(words, len(words)), end]
-        shuffled.append((" ".join(mixed), chinese))
-    return changes | {"shuffled": shuffled}
+
+    def slip(text: str, n: int) -> str:
+        for _ in range(n):
+            text = swap_words(text, rng)
+        return text
+
+    def shuffle(text: str) -> str:
+        *words, end = text.split()
+        return " ".join([*rng.sample(words, len(words)), end])
+
+    slips: dict[str, Callable[[str], str]] = {
+        f"slip {n}": functools.partial(slip, n=n) for n in SLIPS
+    }
+    for name, change in (slips | {"shuffled": shuffle}).items():
+        changes[name] = [
+            (changed_by(change, english), chinese)
+            for english, chinese in pairs[:N_SENTENCES]
+        ]
+    return changes
 
 
 def run(seed: int) -> dict[str, float]:
@@ -82,6 +97,9 @@ def run(seed: int) -> dict[str, float]:
             f"{name}: confidence": confidence.double().mean().item(),
             f"{name}: error": expected_calibration_error(confidence, right),
         }
+        if name == "shuffled":
+            doubtful = confidence[~right].double().mean().item()
+            results[f"{name}: confidence where wrong"] = doubtful
     return results
 
 

@@ -1,45 +1,41 @@
 """Typos and new names through subwords, with and without typos in training.
 
 The source is cut into subwords, so no word is unknown. The corpus are the
-statements of the narrow grammar. Both models take as many steps.
-Each of a hundred sentences is also changed by one word in every way.
+statements of the narrow grammar. Both models take as many steps. Typos of the
+training set exchange letters. In the last test a letter is missing instead.
 """
 
 import random
+from typing import Any
 
-import torch
-
-from attention_book.corpus import WordTokenizer, detokenize, make_split
+from attention_book.corpus import WordTokenizer, make_split
 from attention_book.corpus.grammar import Phrase, statement
-from attention_book.fast_decoding import Translator
 from attention_book.robust import (
     NEW_NAMES,
-    TracedGrammar,
     add_typos,
     expected_calibration_error,
     is_right_but_for_name,
     with_new_name,
 )
 from attention_book.texts import BPETokenizer
-from attention_book.training import (
-    BatchLoader,
-    Trainer,
-    TrainingConfig,
-    encode_pairs,
-)
-from attention_book.transformer import Transformer, TransformerConfig
-from experiments.one_word import search
-from experiments.record import percent, spread
+from attention_book.training import TrainingConfig
+from experiments.fitting import Pair, fit, judge
+from experiments.record import percent
 
 
 SEEDS = range(3)
 N_TRAIN = 20_000
 N_TEST = 200
-N_SEARCHED = 100
 VOCAB_SIZE = 600
 STEPS = 800
+SIZES: dict[str, Any] = {
+    "d_model": 96,
+    "n_heads": 4,
+    "d_ff": 256,
+    "n_layers": 2,
+    "norm": "pre",
+}
 TYPOS = (0, 1, 2, 3)
-Pair = tuple[str, str]
 
 
 def draw(rng: random.Random) -> Phrase:
@@ -59,48 +55,41 @@ def with_typos(pairs: list[Pair], seed: int) -> list[Pair]:
     ]
 
 
-def train(
-    pairs: list[Pair],
-    tokenizers: tuple[BPETokenizer, WordTokenizer],
-    seed: int,
-) -> Translator:
-    source, target = tokenizers
-    torch.manual_seed(seed)
-    model = Transformer(
-        TransformerConfig(
-            source_vocab_size=len(source),
-            target_vocab_size=len(target),
-            d_model=96,
-            n_heads=4,
-            d_ff=256,
-            n_layers=2,
-            norm="pre",
-        )
-    )
-    config = TrainingConfig(
-        max_steps=STEPS,
-        batch_tokens=1200,
-        learning_rate=2e-3,
-        seed=seed,
-    )
-    examples = encode_pairs(pairs, source, target)
-    trainer = Trainer(model, BatchLoader(examples, config), config)
-    for _ in range(STEPS):
-        trainer.step()
-    return Translator(model.eval(), source, target)
+def without_a_letter(text: str, rng: random.Random) -> str:
+    """Leave out a letter inside one word of four letters or more."""
+    words = text.split()
+    i = rng.choice([i for i, word in enumerate(words) if len(word) > 3])
+    j = rng.randrange(1, len(words[i]) - 1)
+    words[i] = words[i][:j] + words[i][j + 1 :]
+    return " ".join(words)
+
+
+def share_of_known(
+    before: list[Pair], after: list[Pair], training: list[Pair]
+) -> float:
+    """How many of the misspelt words of a test were in training."""
+    known = {word for text, _ in training for word in text.split()}
+    misspelt = [
+        new
+        for (old_text, _), (new_text, _) in zip(before, after, strict=True)
+        for old, new in zip(old_text.split(), new_text.split(), strict=True)
+        if old != new
+    ]
+    return sum(word in known for word in misspelt) / len(misspelt)
 
 
 def run(seed: int) -> dict[str, float]:
-    grammar = TracedGrammar(draw)
-    split = make_split(N_TRAIN, N_TEST, seed=seed, grammar=grammar)
+    split = make_split(N_TRAIN, N_TEST, seed=seed, grammar=draw)
     tokenizers = (
         BPETokenizer.train([text for text, _ in split.train], VOCAB_SIZE),
         WordTokenizer.train([zh for _, zh in split.train]),
     )
-    results: dict[str, float] = {}
+    config = TrainingConfig(
+        max_steps=STEPS, batch_tokens=1200, learning_rate=2e-3, seed=seed
+    )
     rng = random.Random(seed + 1000)
     tests = {
-        n: [(add_typos(text, n, rng), zh) for text, zh in split.sentences]
+        str(n): [(add_typos(text, n, rng), zh) for text, zh in split.sentences]
         for n in TYPOS
     }
     named = [
@@ -108,20 +97,18 @@ def run(seed: int) -> dict[str, float]:
         for pair in split.sentences
         if (changed := with_new_name(pair, rng.choice(NEW_NAMES)))
     ]
-    for name, pairs in {
-        "clean": split.train,
-        "typos": with_typos(split.train, seed),
-    }.items():
-        model = train(pairs, tokenizers, seed)
+    tests["missing"] = [
+        (without_a_letter(text, rng), zh) for text, zh in split.sentences
+    ]
+    taught = with_typos(split.train, seed)
+    results = {
+        f"known, {n}": share_of_known(split.sentences, tests[n], taught)
+        for n in ("1", "missing")
+    }
+    for name, pairs in {"clean": split.train, "typos": taught}.items():
+        model = fit(pairs, tokenizers, SIZES, config, STEPS)
         for n, test in tests.items():
-            found = model.translate_with_confidence([x for x, _ in test])
-            right = torch.tensor(
-                [
-                    each.text == detokenize(zh)
-                    for each, (_, zh) in zip(found, test, strict=True)
-                ]
-            )
-            confidence = torch.tensor([each.confidence for each in found])
+            confidence, right = judge(model, test)
             results |= {
                 f"{name}, {n}: accuracy": right.double().mean().item(),
                 f"{name}, {n}: confidence": confidence.double().mean().item(),
@@ -129,10 +116,6 @@ def run(seed: int) -> dict[str, float]:
                     confidence, right
                 ),
             }
-        if name == "clean":
-            results |= search(
-                model, split.sentences[:N_SEARCHED], grammar, seed
-            )
         outputs = model.translate([text for text, _ in named])
         results[f"{name}, names: accuracy"] = sum(
             is_right_but_for_name(text, zh.replace(" ", ""))
@@ -149,25 +132,25 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "学过错字 | trained with typos",
         "置信度 | confidence",
     ]
-
-    def confidence(name: str, n: int) -> str:
-        values = results[f"{name}, {n}: confidence"]
-        return spread([100 * value for value in values], 0, "%")
-
-    rows = []
-    for n in TYPOS:
-        row = [str(n)]
-        for name in ("clean", "typos"):
-            accuracy = percent(results[f"{name}, {n}: accuracy"])
-            row += [accuracy, confidence(name, n)]
-        rows.append(row)
-    rows.append(
+    cases = {str(n): str(n) for n in TYPOS}
+    cases["missing"] = "漏一个字母 | a letter missing"
+    rows = [
         [
-            "新名字 | new name",
-            percent(results["clean, names: accuracy"]),
-            "–",
-            percent(results["typos, names: accuracy"]),
-            "–",
+            title,
+            *(
+                cell
+                for name in ("clean", "typos")
+                for cell in (
+                    percent(results[f"{name}, {n}: accuracy"]),
+                    percent(results[f"{name}, {n}: confidence"], 0),
+                )
+            ),
         ]
+        for n, title in cases.items()
+    ]
+    clean, typos = (
+        percent(results[f"{name}, names: accuracy"])
+        for name in ("clean", "typos")
     )
+    rows.append(["新名字 | new name", clean, "–", typos, "–"])
     return {"typos": [head, *rows]}

@@ -7,10 +7,12 @@ from collections import Counter, defaultdict
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from attention_book.corpus import make_split, sentence
 from attention_book.robust import (
+    HEURISTICS,
     NEW_NAMES,
     Inference,
     TracedGrammar,
@@ -23,6 +25,8 @@ from attention_book.robust import (
     draw_portraits,
     equalized_odds_difference,
     expected_calibration_error,
+    fgsm,
+    fit_temperature,
     is_right_but_for_name,
     make_inferences,
     negate,
@@ -132,6 +136,31 @@ def test_calibration_error_of_the_certain() -> None:
     assert expected_calibration_error(right.float(), right) == 0
 
 
+def test_temperature_has_the_least_loss() -> None:
+    rng = torch.Generator().manual_seed(5)
+    logits = 3 * torch.randn(101, 7, generator=rng)
+    drawn = (logits / 2.5).softmax(dim=1).multinomial(1, generator=rng)
+    labels = drawn.squeeze(1)
+
+    def loss(temperature: float) -> float:
+        return cross_entropy(logits / temperature, labels).item()
+
+    best = fit_temperature(logits, labels)
+    least = min((0.5 + i / 100 for i in range(500)), key=loss)
+    assert best == pytest.approx(least, abs=0.01)
+    assert loss(best) <= loss(least) + 1e-6
+    assert fit_temperature(4 * logits, labels) == pytest.approx(
+        4 * best, rel=1e-3
+    )
+
+
+def test_temperature_at_both_ends() -> None:
+    logits, labels = torch.eye(3), torch.arange(3)
+    assert fit_temperature(logits, labels) == pytest.approx(0.01, rel=1e-3)
+    assert fit_temperature(logits, 2 - labels) > 1
+    assert fit_temperature(-logits, labels) == pytest.approx(100, rel=1e-3)
+
+
 def test_total_variation() -> None:
     p = torch.rand(2, 3, 5).softmax(dim=-1)
     q = torch.rand(2, 3, 5).softmax(dim=-1)
@@ -189,6 +218,21 @@ def test_contrast_keeps_each_mean() -> None:
     spread = half.std(dim=dims) / images.std(dim=dims)
     assert torch.allclose(spread, torch.full((3,), 0.5))
     assert torch.allclose(adjust_contrast(images, 1.0), images, atol=1e-6)
+
+
+def test_fgsm_on_a_linear_model() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(35, 2))
+    images = torch.rand(3, 1, 5, 7)
+    labels = torch.tensor([0, 1, 1])
+    found = fgsm(model, images, labels, 0.1)
+    weight = model[1].weight.detach()
+    for i, label in enumerate(labels.tolist()):
+        away = (weight[1 - label] - weight[label]).sign().view(1, 5, 7)
+        assert torch.allclose(found[i], images[i] + 0.1 * away)
+    assert not found.requires_grad
+    assert not images.requires_grad
+    assert all(p.grad is None for p in model.parameters())
 
 
 # sentences
@@ -349,8 +393,11 @@ def facts(premise: str) -> set[str]:
 
 
 def test_labels_are_true() -> None:
-    pairs = make_inferences(1_000, 1_000, seed=5)
-    assert Counter(pair.follows for pair in pairs) == {True: 500, False: 1_500}
+    pairs = make_inferences(3_000, 1_000, seed=5)
+    assert Counter(pair.follows for pair in pairs) == {
+        True: 1_500,
+        False: 1_500,
+    }
     for pair in pairs:
         assert facts(pair.premise), pair
         assert pair.follows == (pair.hypothesis in facts(pair.premise)), pair
@@ -358,7 +405,7 @@ def test_labels_are_true() -> None:
 
 def test_overlap_gives_the_label_away_but_for_counterexamples() -> None:
     function_words = {"the", "and", "that", "."}
-    for pair in make_inferences(500, 500, seed=6):
+    for pair in make_inferences(1_000, 250, seed=6):
         shared = {*pair.hypothesis.split()} & {*pair.premise.split()}
         if pair.heuristic == "no overlap":
             assert shared <= function_words
@@ -369,11 +416,47 @@ def test_overlap_gives_the_label_away_but_for_counterexamples() -> None:
         assert contiguous == (pair.heuristic != "lexical overlap")
 
 
+def pattern(text: str) -> str:
+    """A sentence with every name, verb and animal made alike."""
+    text = re.sub(r"[A-Z]\w+", "A", text)
+    text = re.sub(r"\bthe \w+", "N", text)
+    return re.sub(r"\b(?!because|and|if|that)[a-z]+", "v", text)
+
+
+@pytest.mark.parametrize("n", [0, 30, 100])
+@pytest.mark.parametrize("heuristics", [HEURISTICS, HEURISTICS[1:2]])
+def test_a_premise_does_not_give_the_label_away(
+    n: int, heuristics: tuple[str, ...]
+) -> None:
+    pairs = make_inferences(300, n, seed=8, heuristics=heuristics)
+    by_label = [
+        Counter(pattern(p.premise) for p in pairs if p.follows == follows)
+        for follows in (True, False)
+    ]
+    assert by_label[0] == by_label[1]
+    assert len(by_label[0]) == 6
+
+
+def test_counterexamples_have_equal_shares() -> None:
+    pairs = make_inferences(1_800, 900, seed=9)
+    against = [pair for pair in pairs if not pair.follows]
+    assert Counter(pair.heuristic for pair in against) == dict.fromkeys(
+        HEURISTICS, 300
+    )
+    lexical = [
+        pattern(pair.premise)
+        for pair in against
+        if pair.heuristic == "lexical overlap"
+    ]
+    assert sorted(Counter(lexical).values()) == [60, 60, 60, 120]
+
+
 def test_counterexamples_of_one_kind() -> None:
-    pairs = make_inferences(0, 50, heuristics=["subsequence"])
-    assert {pair.group for pair in pairs} == {("subsequence", False)}
-    assert make_inferences(7, 5) == make_inferences(7, 5)
-    assert make_inferences(7, 5) != make_inferences(7, 5, seed=1)
+    pairs = make_inferences(100, 50, heuristics=["subsequence"])
+    against = [pair for pair in pairs if not pair.follows]
+    assert {pair.group for pair in against} == {("subsequence", False)}
+    assert make_inferences(12, 5) == make_inferences(12, 5)
+    assert make_inferences(12, 5) != make_inferences(12, 5, seed=1)
     assert isinstance(pairs[0], Inference)
 
 
@@ -474,7 +557,19 @@ def test_balance_drops_the_excess() -> None:
             "down must be from -3 to 3, got 4",
         ),
         (
-            lambda: make_inferences(3, heuristics=["overlap"]),
+            lambda: rotate(torch.ones(1, 1, 3, 5), 30.0),
+            "images must be square, got 3 by 5",
+        ),
+        (
+            lambda: make_inferences(8, 5),
+            "n must be even and at least twice n_counterexamples, got 8 and 5",
+        ),
+        (
+            lambda: make_inferences(5, 2),
+            "n must be even and at least twice n_counterexamples, got 5 and 2",
+        ),
+        (
+            lambda: make_inferences(4, heuristics=["overlap"]),
             "heuristics must be some of ('lexical overlap', 'subsequence', "
             "'constituent'), got ['overlap']",
         ),

@@ -1,7 +1,8 @@
-# Made from docs/chapters/62-perturbations.md (662b1bc5e5df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (c1c04c92bf20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.robust.images import (
     add_noise,
     adjust_contrast,
+    fgsm,
     rotate,
     shift_images,
 )
@@ -9,8 +10,9 @@ from attention_book.robust.metrics import (
     accuracy_by_group,
     equalized_odds_difference,
     expected_calibration_error,
-    total_variation,
+    fit_temperature,
 )
+from attention_book.robust.movement import total_variation
 from attention_book.robust.occupations import (
     Portrait,
     balance,
@@ -51,6 +53,8 @@ __all__ = [
     "draw_portraits",
     "equalized_odds_difference",
     "expected_calibration_error",
+    "fgsm",
+    "fit_temperature",
     "is_right_but_for_name",
     "make_inferences",
     "negate",

@@ -1,15 +1,16 @@
-# Made from docs/chapters/62-perturbations.md (35cc0c53e0fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (85285eaa3fcb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from jaxtyping import Int
+from torch import Tensor, nn
 
 from attention_book.checks import check_number, check_tensor, check_whole
 from attention_book.vit.patches import Images
 
 
-__all__ = ["add_noise", "adjust_contrast", "rotate", "shift_images"]
+__all__ = ["add_noise", "adjust_contrast", "fgsm", "rotate", "shift_images"]
 
 
 def shift_images(images: Images, down: int, right: int) -> Images:
@@ -32,12 +33,18 @@ def shift_images(images: Images, down: int, right: int) -> Images:
 
 
 def rotate(images: Images, degrees: float) -> Images:
-    """Turn images about their centre, counter-clockwise as they are seen.
+    """Turn square images about their centre, counter-clockwise as seen.
 
     Between pixels the value is interpolated; outside the image it is 0.
+
+    Raises:
+        ValueError: The images are not square.
     """
     _check_images(images)
     check_number("degrees", degrees)
+    height, width = images.shape[-2:]
+    if height != width:
+        raise ValueError(f"images must be square, got {height} by {width}")
     angle = math.radians(degrees)
     cos, sin = math.cos(angle), math.sin(angle)
     turn = torch.tensor(
@@ -64,6 +71,24 @@ def adjust_contrast(images: Images, factor: float) -> Images:
     check_number("factor", factor)
     mean = images.mean(dim=(-3, -2, -1), keepdim=True)
     return mean + factor * (images - mean)
+
+
+def fgsm(
+    model: nn.Module,
+    images: Images,
+    labels: Int[Tensor, " batch"],
+    size: float,
+) -> Images:
+    """Move each pixel by one size, to where the loss grows.
+
+    Source: Goodfellow et al. (2015), §4, the fast gradient sign method.
+    """
+    _check_images(images)
+    check_number("size", size)
+    images = images.detach().requires_grad_()
+    loss = F.cross_entropy(model(images), labels, reduction="sum")
+    (gradient,) = torch.autograd.grad(loss, images)
+    return (images + size * gradient.sign()).detach()
 
 
 def _check_images(images: Tensor) -> None:

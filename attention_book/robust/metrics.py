@@ -1,11 +1,11 @@
-# Made from docs/chapters/26-robust.md (c01f5568489c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/26-robust.md (da4ccedf2872). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Hashable, Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attention_book.checks import check_size, check_tensor
+from attention_book.checks import check_size
 from attention_book.robust.columns import check_columns, members
 
 
@@ -13,7 +13,7 @@ __all__ = [
     "accuracy_by_group",
     "equalized_odds_difference",
     "expected_calibration_error",
-    "total_variation",
+    "fit_temperature",
 ]
 
 
@@ -90,19 +90,23 @@ def expected_calibration_error(
     return (sums.abs().sum() / len(gap)).item()
 
 
-def total_variation(
-    p: Float[Tensor, "*batch n"], q: Float[Tensor, "..."]
-) -> Float[Tensor, "*batch"]:
-    """Return half of Σ|p - q|: the weight that lies elsewhere, from 0 to 1.
+def fit_temperature(
+    logits: Float[Tensor, "n classes"], labels: Int[Tensor, " n"]
+) -> float:
+    """Return the T, 0.01 to 100, for which logits / T have the least loss.
 
-    Raises:
-        ValueError: The shapes differ.
+    There the logit that the model expects is as large as the right one, on
+    average. It grows as T falls, so T is found by halving.
+
+    Source: Guo et al. (2017), §4.2, temperature scaling.
     """
-    check_tensor("p", p)
-    check_tensor("q", q)
-    if p.shape != q.shape:
-        raise ValueError(
-            f"p and q must be of one shape, got {tuple(p.shape)} and "
-            f"{tuple(q.shape)}"
-        )
-    return 0.5 * (p - q).abs().sum(dim=-1)
+    right = logits.gather(1, labels[:, None]).mean()
+    low, high = 0.01, 100.0
+    for _ in range(50):
+        middle = (low * high) ** 0.5
+        expected = ((logits / middle).softmax(dim=1) * logits).sum(dim=1)
+        if expected.mean() > right:
+            low = middle
+        else:
+            high = middle
+    return middle

@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (4736a43f2adb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (67a54b464cc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ OCCUPATIONS = {
     row[0]: row[1]
     for row in _parse_table("""
     doctor 医生|teacher 老师|driver 司机|cook 厨师|farmer 农民
-    lawyer 律师|singer 歌手|writer 作家|engineer 工程师|waiter 服务员
+    lawyer 律师|singer 歌手|writer 作家|engineer 工程师|clerk 店员
     """)
 }
 
@@ -136,7 +136,8 @@ def with_counterparts(
 ) -> list[Portrait]:
     """Add to each sentence the same with a name of the other gender.
 
-    Source: Lu et al. (2018), counterfactual data augmentation.
+    Source: Lu et al. (2018), counterfactual data augmentation; names are
+    exchanged by Hall Maudslay et al. (2019).
     """
     found = list(portraits)
     for portrait in portraits:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (64d88ad6e35e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (8f904071dd9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 
@@ -105,7 +105,7 @@ def with_new_name(pair: _Pair, name: str) -> _Pair | None:
 
 
 def is_right_but_for_name(output: str, reference: str) -> bool:
-    """Whether a translation fits, with anything but nothing in the gaps."""
+    """Whether a translation fits, if gaps hold at least one character."""
     parts = (re.escape(part) for part in reference.split(_GAP))
     return re.fullmatch(".+".join(parts), output) is not None
 

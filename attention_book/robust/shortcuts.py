@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (b4242901293c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (9a6e43becb6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,6 +12,7 @@ __all__ = ["HEURISTICS", "Inference", "make_inferences"]
 
 
 HEURISTICS = ("lexical overlap", "subsequence", "constituent")
+_Template = tuple[str, str]  # a premise and a hypothesis
 _PAST = [verb.past for verb in _VERBS if verb.base in PEOPLE_AS_OBJECTS]
 _NONE = "no overlap"
 # In a premise: whoever is A, B …, what they did (V, W, X), an animal N.
@@ -21,7 +22,7 @@ _THAT = "the N that V A W B ."
 _WHICH = "B V the N that A W ."
 _BECAUSE = "because A V B , C W D ."
 _IF = "E X F , and if A V B , C W D ."
-_FOLLOWS = {  # the heuristic holds: the hypothesis follows from the premise
+_FOLLOWS: dict[str, list[_Template]] = {  # the heuristic holds
     "lexical overlap": [
         (_AND, "A V C ."),
         (_OBJECTS, "A V C ."),
@@ -40,7 +41,7 @@ _FOLLOWS = {  # the heuristic holds: the hypothesis follows from the premise
         (_IF, "E X F ."),
     ],
 }
-_DOES_NOT = {  # the heuristic fails
+_DOES_NOT: dict[str, list[_Template]] = {  # the heuristic fails
     "lexical overlap": [
         (_AND, "C V A ."),
         (_AND, "A V B ."),
@@ -72,7 +73,7 @@ def _fill_in(template: str, words: dict[str, str]) -> str:
     return " ".join(words.get(token, token) for token in template.split())
 
 
-def _draw(rng: random.Random, template: tuple[str, str]) -> tuple[str, str]:
+def _draw(rng: random.Random, template: _Template) -> tuple[str, str]:
     """Fill a premise and a hypothesis with the same words."""
     words = dict(zip("ABCDEF", rng.sample(list(PEOPLE), 6), strict=True))
     words |= dict(zip("VWX", rng.sample(_PAST, 3), strict=True))
@@ -104,11 +105,13 @@ def make_inferences(
 
     Where a hypothesis has only words of its premise, it follows; where it
     does not follow, its names, verbs and animals are others. So overlap
-    gives the label away, but for the counterexamples.
+    gives the label away, but for the counterexamples. Each pattern of a
+    premise occurs as often with either label.
 
     Args:
-        n: How many pairs are drawn, counterexamples aside.
-        n_counterexamples: How many pairs overlap and do not follow.
+        n: How many pairs, an even number.
+        n_counterexamples: How many of those that do not follow overlap.
+            Heuristics, and patterns against one of them, have equal shares.
         seed: Of the random generator.
         heuristics: Which heuristics the counterexamples are against.
 
@@ -118,22 +121,46 @@ def make_inferences(
     check_size("n", n, 0)
     check_size("n_counterexamples", n_counterexamples, 0)
     check_whole("seed", seed)
+    if n % 2 or n_counterexamples > n // 2:
+        raise ValueError(
+            "n must be even and at least twice n_counterexamples, got "
+            f"{n} and {n_counterexamples}"
+        )
     if not heuristics or not {*heuristics} <= {*HEURISTICS}:
         raise ValueError(
             f"heuristics must be some of {HEURISTICS}, got {heuristics!r}"
         )
     rng = random.Random(seed)
     found: list[Inference] = []
-    for i in range(n):
-        heuristic = rng.choice(HEURISTICS)
-        premise, hypothesis = _draw(rng, rng.choice(_FOLLOWS[heuristic]))
-        if i % 2:
-            hypothesis = _with_new_words(rng, premise, hypothesis)
-            heuristic = _NONE
-        found.append(Inference(premise, hypothesis, not i % 2, heuristic))
-    for _ in range(n_counterexamples):
-        heuristic = rng.choice(heuristics)
-        pair = _draw(rng, rng.choice(_DOES_NOT[heuristic]))
-        found.append(Inference(*pair, False, heuristic))
+    for i in range(n_counterexamples):
+        heuristic, template = _next(_DOES_NOT, heuristics, i)
+        found.append(Inference(*_draw(rng, template), False, heuristic))
+        heuristic, template = rng.choice(_follows_from(template[0]))
+        found.append(Inference(*_draw(rng, template), True, heuristic))
+    for i in range(n // 2 - n_counterexamples):
+        heuristic, template = _next(_FOLLOWS, HEURISTICS, i)
+        found.append(Inference(*_draw(rng, template), True, heuristic))
+        premise, hypothesis = _draw(rng, template)
+        hypothesis = _with_new_words(rng, premise, hypothesis)
+        found.append(Inference(premise, hypothesis, False, _NONE))
     rng.shuffle(found)
     return found
+
+
+def _next(
+    tables: dict[str, list[_Template]], heuristics: Sequence[str], i: int
+) -> tuple[str, _Template]:
+    """Take heuristics in turn, and the templates of each in turn."""
+    heuristic = heuristics[i % len(heuristics)]
+    templates = tables[heuristic]
+    return heuristic, templates[i // len(heuristics) % len(templates)]
+
+
+def _follows_from(premise: str) -> list[tuple[str, _Template]]:
+    """Return all templates with this premise that follow."""
+    return [
+        (heuristic, template)
+        for heuristic, templates in _FOLLOWS.items()
+        for template in templates
+        if template[0] == premise
+    ]
