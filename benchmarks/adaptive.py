@@ -1,8 +1,10 @@
 """What sparse weights cost, what pruned heads save: python -m benchmarks.adaptive
 
-Times a layer with each kind of weights, forward and forward with backward, and
-a layer and a model whose heads are silent or removed. The chapter "Adaptive
-attention" quotes the ratios; they are written to results/adaptive-cpu.json.
+Times a layer with each kind of weights, forward and forward with backward,
+causal spans with and without the keys that are too far off, and a layer and a
+model whose heads are silent or removed. The chapter "Adaptive attention"
+quotes the ratios; they are written to results/adaptive-cpu.json and
+results/adaptive-spans-cpu.json.
 """
 
 from collections.abc import Callable
@@ -16,11 +18,10 @@ from attention_book.adaptive import (
     EntmaxAttention,
     SpanAttention,
     SparsemaxAttention,
-    attention_layers,
     prune_heads,
     replace_attention,
-    silence_heads,
 )
+from attention_book.interpret import find_heads, without_heads
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.transformer import Transformer
 from benchmarks.sidebyside import introduce, keep, report, side_by_side
@@ -38,6 +39,7 @@ KINDS: dict[str, type[MultiHeadAttention]] = {
     "span": SpanAttention,
 }
 OPTIONS = {"span": {"max_span": 32}}
+LONG = (512, 2048)  # for spans
 Ratios = dict[str, float]
 
 
@@ -69,6 +71,29 @@ def weights(n: int, training: bool) -> Ratios:
     return compare(title, {k: lambda v=v: step(v) for k, v in layers.items()})
 
 
+class WholeSpanAttention(SpanAttention):
+    """Compares queries with all keys, as no layer of the package does."""
+
+    attend = EagerAttention.attend
+
+
+@torch.no_grad()
+def spans(n: int) -> Ratios:
+    """A causal layer whose heads see 16 tokens back."""
+    x = torch.randn(1, n, D_MODEL)
+    plain = MultiHeadAttention(D_MODEL, N_HEADS)
+    entrants = {"fused softmax": plain}
+    for name, kind in (
+        ("span, all keys", WholeSpanAttention),
+        ("span", SpanAttention),
+    ):
+        entrants[name] = replace_attention(plain, kind, max_span=32)
+    return compare(
+        f"forward, causal, {n} tokens, {N_HEADS} x 64",
+        {k: lambda v=v: v(x, is_causal=True) for k, v in entrants.items()},
+    )
+
+
 @torch.no_grad()
 def layer(n: int) -> Ratios:
     """One layer that keeps some of its heads."""
@@ -76,7 +101,7 @@ def layer(n: int) -> Ratios:
     model = nn.ModuleDict({"a": MultiHeadAttention(D_MODEL, N_HEADS)})
     entrants = {f"{N_HEADS} heads": model["a"]}
     lost = {"a": range(LEFT[0], N_HEADS)}
-    entrants[f"{LEFT[0]} silent"] = silence_heads(model, lost)["a"]
+    entrants[f"{LEFT[0]} silent"] = without_heads(model, lost)["a"]
     for k in LEFT:
         small = prune_heads(model, {"a": range(k, N_HEADS)})["a"]
         entrants[f"{k} left"] = small
@@ -94,9 +119,9 @@ def model(n: int) -> Ratios:
     lengths = torch.full((BATCH,), n)
     entrants = {f"{N_HEADS} heads": whole}
     for k in (4, 1):
-        lost = {name: range(k, N_HEADS) for name in attention_layers(whole)}
+        lost = {name: range(k, N_HEADS) for name in find_heads(whole)}
         if k == 4:
-            entrants[f"{k} silent"] = silence_heads(whole, lost)
+            entrants[f"{k} silent"] = without_heads(whole, lost)
         entrants[f"{k} left"] = prune_heads(whole, lost)
     return compare(
         f"forward, base model, {n} tokens",
@@ -118,7 +143,11 @@ def main() -> None:
         "layer": {n: layer(n) for n in LENGTHS},
         "model": {128: model(128)},
     }
-    keep("adaptive-cpu", ["python -m benchmarks.adaptive"], {}, **found)
+    commands = ["python -m benchmarks.adaptive"]
+    keep("adaptive-cpu", commands, {}, **found)
+    keep(
+        "adaptive-spans-cpu", commands, {}, causal={n: spans(n) for n in LONG}
+    )
 
 
 if __name__ == "__main__":

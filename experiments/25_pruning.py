@@ -1,12 +1,13 @@
 """Heads of the translators, taken out in several orders: chapter 25.
 
 The orders are those of the gradient, of gates learnt with an L0 penalty, of
-leaving out one head after another, and random ones. Most of it changes nothing
-else in the model; the last table trains it for a while without the heads.
+the loss without each head, and random ones. Gradient and loss judge all heads
+once, or those that are left again after each removal. Most of it changes
+nothing else in the model; the last table trains it on without the heads.
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 import torch
@@ -14,15 +15,14 @@ from torch import Tensor, nn
 
 from attention_book.adaptive import (
     GatedAttention,
-    attention_layers,
     expected_heads,
     head_importance,
     prune_heads,
     replace_attention,
-    silence_heads,
 )
 from attention_book.cli.corpora import Corpus, load_corpus
 from attention_book.fast_decoding import Translator
+from attention_book.interpret import find_heads, without_heads
 from attention_book.losses import chunked_translation_loss
 from attention_book.training import (
     BatchLoader,
@@ -32,7 +32,7 @@ from attention_book.training import (
 )
 from attention_book.training.loading import Example, make_batch
 from attention_book.transformer import Transformer
-from experiments.record import percent
+from experiments.record import percent, spread
 from experiments.translators import translator
 
 
@@ -47,14 +47,26 @@ GATE_RATE = 0.1
 GATE_PENALTY = 0.01
 MORE_STEPS = 100
 ORDERS = {
+    "random": "随机 | random",
     "gradient": "梯度 | gradient",
     "gradient by layer": "梯度，逐层归一 | gradient, by layer",
+    "loss": "留一法 | leave-one-out",
     "gates": "门 | gates",
-    "leave-one-out": "逐个试 | leave-one-out",
-    "random": "随机 | random",
-    "book": "随书的模型，梯度 | the book's model, gradient",
+    "gradient again": "逐步剔除，梯度 | backward, gradient",
+    "loss again": "逐步剔除，损失 | backward, loss",
 }
+OF_THE_BOOK = {
+    "book": "随书的模型，梯度 | the book's model, gradient",
+    "book again": "同上，逐步剔除 | the same, backward",
+}
+PLACES = {
+    "encoder": "编码器 | encoder",
+    "decoder": "解码器 | decoder",
+    "cross": "交叉注意力 | cross-attention",
+}
+LEFT = 12  # heads, when it is counted where they are
 Head = tuple[str, int]  # the name of its layer, its number
+Scores = dict[Head, float]  # the more a head matters, the higher
 
 
 @cache
@@ -63,11 +75,8 @@ def corpus() -> Corpus:
 
 
 def all_heads(model: nn.Module) -> list[Head]:
-    return [
-        (name, h)
-        for name, layer in attention_layers(model).items()
-        for h in range(layer.n_heads)
-    ]
+    heads = find_heads(model).items()
+    return [(name, h) for name, numbers in heads for h in numbers]
 
 
 def grouped(heads: Iterable[Head]) -> dict[str, list[int]]:
@@ -91,37 +100,62 @@ def exact(
     return sum(right) / len(right)
 
 
-def by_gradient(
-    owner: Translator, examples: list[Example]
-) -> dict[str, list[Head]]:
-    """Heads from the least to the most important, Michel et al. (2019)."""
+def gradients(
+    model: Transformer, gone: list[Head], examples: list[Example]
+) -> Scores:
+    """What Michel et al. (2019) score heads by, of those that are left."""
 
     def losses(model: nn.Module) -> Iterator[Tensor]:
         for example in examples:
             batch = make_batch([example], torch.device("cpu"))
             yield chunked_translation_loss(model, batch)
 
-    scores = head_importance(owner.model, losses)
-    by_layer = {name: x / x.norm() for name, x in scores.items()}
-    return {
-        key: sorted(
-            all_heads(owner.model), key=lambda head: of[head[0]][head[1]]
-        )
-        for key, of in (("gradient", scores), ("gradient by layer", by_layer))
-    }
+    found = head_importance(without_heads(model, grouped(gone)), losses)
+    left = [head for head in all_heads(model) if head not in gone]
+    return {(name, h): found[name][h].item() for name, h in left}
 
 
-def opened(model: Transformer, is_open: bool = True) -> Transformer:
-    """The model with a gate for each head, all of them open."""
-    gated = replace_attention(model, GatedAttention)
-    for layer in gates_of(gated).values():
-        with torch.no_grad():
-            layer.gate_logits.fill_(9.0 if is_open else 2.0)
-    return gated
+def by_layer(scores: Scores) -> Scores:
+    """Each divided by the norm of its layer's."""
+    squares: dict[str, float] = {}
+    for (name, _), score in scores.items():
+        squares[name] = squares.get(name, 0.0) + score**2
+    return {(k, h): x / squares[k] ** 0.5 for (k, h), x in scores.items()}
+
+
+@torch.no_grad()
+def losses_without(
+    model: Transformer, gone: list[Head], examples: list[Example]
+) -> Scores:
+    """The loss without each of the heads that are left."""
+    batch = make_batch(examples, torch.device("cpu"))
+    found = {}
+    for head in all_heads(model):
+        if head not in gone:
+            silent = without_heads(model, grouped([*gone, head]))
+            found[head] = chunked_translation_loss(silent, batch).item()
+    return found
+
+
+def ordered(scores: Scores) -> list[Head]:
+    return sorted(scores, key=scores.__getitem__)
+
+
+def one_by_one(
+    model: Transformer,
+    examples: list[Example],
+    score: Callable[[Transformer, list[Head], list[Example]], Scores],
+    n: int,
+) -> list[Head]:
+    """Take out the least head and judge those that are left anew, n times."""
+    gone: list[Head] = []
+    for _ in range(n):
+        gone.append(ordered(score(model, gone, examples))[0])
+    return gone
 
 
 def gates_of(model: nn.Module) -> dict[str, GatedAttention]:
-    layers = attention_layers(model).items()
+    layers = model.named_modules()
     return {k: v for k, v in layers if isinstance(v, GatedAttention)}
 
 
@@ -132,7 +166,7 @@ def by_gates(
 
     All else is frozen: other orders do not change the model either.
     """
-    model = opened(owner.model, is_open=False).train()
+    model = replace_attention(owner.model, GatedAttention).train()
     layers = gates_of(model)
     logits = [layer.gate_logits for layer in layers.values()]
     model.requires_grad_(False)
@@ -151,28 +185,6 @@ def by_gates(
         all_heads(owner.model),
         key=lambda head: layers[head[0]].gate_logits[head[1]].item(),
     )
-
-
-@torch.no_grad()
-def by_leaving_out(
-    owner: Translator, examples: list[Example], n: int
-) -> list[Head]:
-    """Take out the head whose loss rises least, n times; no other heads."""
-    model = opened(owner.model).eval()
-    layers = gates_of(model)
-    batch = make_batch(examples, torch.device("cpu"))
-    left, gone = all_heads(owner.model), []
-    for _ in range(n):
-        losses = {}
-        for name, h in left:
-            layers[name].gate_logits[h] = -9.0
-            losses[name, h] = chunked_translation_loss(model, batch).item()
-            layers[name].gate_logits[h] = 9.0
-        least = min(losses, key=losses.__getitem__)
-        layers[least[0]].gate_logits[least[1]] = -9.0
-        left.remove(least)
-        gone.append(least)
-    return gone
 
 
 def at_random(model: nn.Module, seed: int) -> list[Head]:
@@ -197,41 +209,72 @@ def retrained(
     return model.eval()
 
 
+def book_orders(seed: int) -> tuple[Translator, dict[str, list[Head]]]:
+    """The book's model; each seed judges by other sentences."""
+    book = Translator.load()
+    pairs = corpus().train[N_JUDGED * seed : N_JUDGED * (seed + 1)]
+    examples = encode_pairs(pairs, book.source, book.target)
+    again = one_by_one(book.model, examples, gradients, max(REMOVED))
+    once = ordered(gradients(book.model, [], examples))
+    return book, {"book": once, "book again": again}
+
+
+def places(model: Transformer, gone: list[Head]) -> dict[str, int]:
+    """How many heads are left, by what they attend to."""
+    left = [name for name, h in all_heads(model) if (name, h) not in gone]
+    found = dict.fromkeys(PLACES, 0)
+    for name in left:
+        is_cross = name.endswith("cross_attention")
+        found["cross" if is_cross else name.partition(".")[0]] += 1
+    return found
+
+
 def run(seed: int) -> dict[str, float]:
     owner = translator(seed)  # which sets the number of threads
+    model = owner.model
     test = corpus().tests["unseen sentences"][:N_TEST]
     examples = encode_pairs(corpus().train, owner.source, owner.target)
     judged = examples[:N_JUDGED]
-    orders = by_gradient(owner, judged)
-    orders["gates"] = by_gates(owner, examples, seed)
-    orders["leave-one-out"] = by_leaving_out(owner, judged, max(REMOVED))
+    n = max(REMOVED)
+    scores = gradients(model, [], judged)
+    orders = {
+        "gradient": ordered(scores),
+        "gradient by layer": ordered(by_layer(scores)),
+        "loss": ordered(losses_without(model, [], judged)),
+        "gates": by_gates(owner, examples, seed),
+        "gradient again": one_by_one(model, judged, gradients, n),
+        "loss again": one_by_one(model, judged, losses_without, n),
+    }
     for i in range(N_RANDOM):
-        order = at_random(owner.model, N_RANDOM * seed + i)
-        orders[f"random {i}"] = order
-    found = {"none out": exact(owner, owner.model, test)}
+        orders[f"random {i}"] = at_random(model, N_RANDOM * seed + i)
+    found = {"none out": exact(owner, model, test)}
     for name, order in orders.items():
         for n in REMOVED:
-            silent = silence_heads(owner.model, grouped(order[:n]))
+            silent = without_heads(model, grouped(order[:n]))
             found[f"{name}, {n} out"] = exact(owner, silent, test)
-    book = Translator.load()
-    pairs = corpus().train[N_JUDGED * seed : N_JUDGED * (seed + 1)]
-    order = by_gradient(book, encode_pairs(pairs, book.source, book.target))[
-        "gradient"
-    ]
-    for n in REMOVED:
-        silent = silence_heads(book.model, grouped(order[:n]))
-        found[f"book, {n} out"] = exact(book, silent, test)
+        gone = order[: len(all_heads(model)) - LEFT]
+        for place, count in places(model, gone).items():
+            found[f"{name}, {LEFT} left, {place}"] = count
+    book, of_the_book = book_orders(seed)
+    for name, order in of_the_book.items():
+        for n in REMOVED:
+            silent = without_heads(book.model, grouped(order[:n]))
+            found[f"{name}, {n} out"] = exact(book, silent, test)
     for n in RETRAINED:
         for name in ("gradient", "random 0"):
-            model = retrained(owner, orders[name][:n], examples, seed)
-            found[f"{name}, {n} out, retrained"] = exact(owner, model, test)
+            if n not in REMOVED:
+                silent = without_heads(model, grouped(orders[name][:n]))
+                found[f"{name}, {n} out"] = exact(owner, silent, test)
+            trained = retrained(owner, orders[name][:n], examples, seed)
+            key = f"{name}, {n} out, retrained"
+            found[key] = exact(owner, trained, test)
     return found
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     heads = [["次序 | order"]]
     heads[0] += [f"去掉 {n} 个 | {n} out" for n in REMOVED]
-    for name, title in ORDERS.items():
+    for name, title in (ORDERS | OF_THE_BOOK).items():
         row = [title]
         for n in REMOVED:
             keys = [f"{name}, {n} out"]
@@ -239,9 +282,25 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                 keys = [f"random {i}, {n} out" for i in range(N_RANDOM)]
             row.append(percent([x for key in keys for x in results[key]]))
         heads.append(row)
+    left = [["次序 | order", *PLACES.values()]]
+    for name in ("gradient", "loss", "gates", "gradient again", "loss again"):
+        keys = [f"{name}, {LEFT} left, {place}" for place in PLACES]
+        left.append(
+            [ORDERS[name], *(spread(results[k], 1).split()[0] for k in keys)]
+        )
     more = [["次序 | order"]]
-    more[0] += [f"去掉 {n} 个 | {n} out" for n in RETRAINED]
+    for n in RETRAINED:
+        more[0] += [
+            f"去掉 {n} 个 | {n} out",
+            "再训练 | trained on",
+        ]
     for name, title in (("gradient", "gradient"), ("random 0", "random")):
-        keys = [f"{name}, {n} out, retrained" for n in RETRAINED]
-        more.append([ORDERS[title], *(percent(results[key]) for key in keys)])
-    return {"heads": heads, "retrained": more}
+        row = [ORDERS[title]]
+        for n in RETRAINED:
+            key = f"{name}, {n} out"
+            row += [
+                percent(results[key]),
+                percent(results[f"{key}, retrained"]),
+            ]
+        more.append(row)
+    return {"heads": heads, "left": left, "retrained": more}

@@ -19,7 +19,6 @@ from attention_book.adaptive import (
     PrunedAttention,
     SpanAttention,
     SparsemaxAttention,
-    attention_layers,
     entmax,
     entmax15,
     expected_heads,
@@ -27,13 +26,14 @@ from attention_book.adaptive import (
     mean_span,
     prune_heads,
     replace_attention,
-    silence_heads,
     sparsemax,
 )
 from attention_book.caches import KeyValue, KeyValueCache
+from attention_book.checkpoints import save_model
 from attention_book.corpus import pad
 from attention_book.decoding import beam_search, generate
 from attention_book.fast_decoding import IncrementalDecoder
+from attention_book.interpret import find_heads, without_heads
 from attention_book.multi_head import MultiHeadAttention, attention_weights
 from attention_book.padding import PackedMask, PaddingLayout
 from attention_book.scoring import causal_mask, padding_mask
@@ -382,6 +382,22 @@ def test_what_is_masked_does_not_count(layer: EagerAttention) -> None:
     )
 
 
+def layers_of(model: nn.Module) -> dict[str, MultiHeadAttention]:
+    found = {name: model.get_submodule(name) for name in find_heads(model)}
+    return {
+        k: v for k, v in found.items() if isinstance(v, MultiHeadAttention)
+    }
+
+
+def test_alpha_begins_where_it_is_told() -> None:
+    for alpha in (1.1, 1.5, 1.9):
+        layer = EntmaxAttention(24, 3, alpha=alpha)
+        torch.testing.assert_close(layer.alpha, torch.full((3,), alpha))
+    for wrong in (1.0, 2.0, math.nan):
+        with pytest.raises(ValueError, match=r"alpha must be .*1 and 2, got"):
+            EntmaxAttention(24, 3, alpha=wrong)
+
+
 def test_each_head_learns_its_alpha() -> None:
     torch.manual_seed(0)
     layer = EntmaxAttention(24, 3)
@@ -444,6 +460,55 @@ def test_a_span_hides_what_is_far() -> None:
     assert moved.tolist() == [True] * 3 + [False] * 8
 
 
+class WholeSpanAttention(SpanAttention):
+    """Compares each query with all keys."""
+
+    attend = EagerAttention.attend
+
+
+@pytest.mark.parametrize("n", [9, 11, 12, 13, 29])
+@pytest.mark.parametrize("ramp", [1.0, 1.5])
+def test_far_keys_are_left_out_and_nothing_changes(
+    n: int, ramp: float
+) -> None:
+    options: dict[str, Any] = {"max_span": 6, "ramp": ramp, "n_kv_heads": 2}
+    cut = SpanAttention(24, 6, **options).double()  # spans of 3
+    whole = WholeSpanAttention(24, 6, **options).double()
+    with torch.no_grad():
+        cut.span_logits[:3] = -1.0
+    whole.load_state_dict(cut.state_dict())
+    x = torch.randn(2, n, 24, dtype=torch.float64)
+    found, wanted = (each(x, is_causal=True) for each in (cut, whole))
+    torch.testing.assert_close(found, wanted)
+    for each in (found, wanted):
+        each.square().sum().backward()
+    for a, b in zip(cut.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+    torch.testing.assert_close(
+        attention_weights(cut, x, is_causal=True),
+        attention_weights(whole, x, is_causal=True),
+    )
+
+
+def test_only_near_keys_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+    inner = SpanAttention.weights
+
+    def weights(
+        layer: SpanAttention, scores: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        shapes.append(tuple(scores.shape))
+        return inner(layer, scores, mask)
+
+    monkeypatch.setattr(SpanAttention, "weights", weights)
+    layer = SpanAttention(24, 3, max_span=6, ramp=2.0)  # 3 + 2 keys
+    x = torch.randn(2, 23, 24)
+    layer(x, is_causal=True)
+    layer(x)
+    layer(x[:, :10], is_causal=True)
+    assert shapes == [(2, 5, 3, 5, 10), (2, 3, 23, 23), (2, 3, 10, 10)]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -502,18 +567,16 @@ def test_replacing_leaves_the_model_and_all_else() -> None:
     replaced = replace_attention(
         model, SpanAttention, ending="self_attention", max_span=5
     )
-    kinds = {k: type(v) for k, v in attention_layers(replaced).items()}
+    kinds = {k: type(v) for k, v in layers_of(replaced).items()}
     for name, kind in kinds.items():
         is_self = name.endswith("self_attention")
         assert kind is (SpanAttention if is_self else MultiHeadAttention)
-    assert {type(v) for v in attention_layers(model).values()} == {
-        MultiHeadAttention
-    }
+    assert {type(v) for v in layers_of(model).values()} == {MultiHeadAttention}
     after = replaced.state_dict()
     for name, value in before.items():
         assert torch.equal(value, after[name])
     with torch.no_grad():
-        next(iter(attention_layers(replaced).values())).q_proj.weight.zero_()
+        next(iter(layers_of(replaced).values())).q_proj.weight.zero_()
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name])
 
@@ -549,7 +612,7 @@ def test_positions_are_not_lost_silently(positions: str) -> None:
     replaced = replace_attention(
         model, SparsemaxAttention, ending="cross_attention"
     )
-    assert len(attention_layers(replaced)) == 6
+    assert len(layers_of(replaced)) == 6
 
 
 def test_what_can_not_be_replaced_is_named() -> None:
@@ -576,7 +639,7 @@ def run(model: Any) -> Tensor:
 
 def test_silent_heads_are_removed_heads() -> None:
     model = make_varied(SOURCES)
-    silent, small = silence_heads(model, HEADS), prune_heads(model, HEADS)
+    silent, small = without_heads(model, HEADS), prune_heads(model, HEADS)
     assert not torch.allclose(run(model), run(silent))
     torch.testing.assert_close(run(small), run(silent))
     found = generate(small, *pad(SOURCES), max_length=9)
@@ -585,7 +648,7 @@ def test_silent_heads_are_removed_heads() -> None:
         small, *pad(SOURCES), max_length=9, beam_size=3
     ) == beam_search(silent, *pad(SOURCES), max_length=9, beam_size=3)
     for name, lost in HEADS.items():
-        layer = attention_layers(small)[name]
+        layer = layers_of(small)[name]
         left = 6 - len(lost)
         assert isinstance(layer, PrunedAttention)
         assert layer.q_proj.weight.shape == (4 * left, 24)
@@ -601,7 +664,7 @@ def test_a_silent_head_is_zero_columns_of_out_proj() -> None:
     model = nn.ModuleDict({"attention": MultiHeadAttention(24, 3)})
     layer = model["attention"]
     x = torch.randn(2, 5, 24)
-    silent = silence_heads(model, {"attention": [1]})["attention"]
+    silent = without_heads(model, {"attention": [1]})["attention"]
     query, kv = layer.queries(x), layer.keys_and_values(x)
     heads = layer.attend(query, kv, None, False).clone()
     heads[:, 1] = 0
@@ -625,34 +688,65 @@ def test_a_pruned_layer_trains_and_copies() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("heads", "says"),
+    ("name", "h"),
     [
-        ({"encoder": [0]}, r"heads must be of the layers \[.*got 'encoder'"),
-        (
-            {"encoder.layers.0.self_attention": [6]},
-            "must be from 0 to 5, got 6",
-        ),
-        (
-            {"encoder.layers.0.self_attention": [-1]},
-            "must be from 0 to 5, got -1",
-        ),
+        ("encoder", 0),
+        ("encoder.layers.0.self_attention", 6),
+        ("encoder.layers.0.self_attention", -1),
     ],
 )
-@pytest.mark.parametrize("remove", [silence_heads, prune_heads])
+@pytest.mark.parametrize("remove", [without_heads, prune_heads])
 def test_heads_that_are_not_there_are_named(
-    remove: Callable[..., Any], heads: dict[str, list[int]], says: str
+    remove: Callable[..., Any], name: str, h: int
 ) -> None:
-    with pytest.raises(ValueError, match=says):
-        remove(make_transformer(), heads)
+    with pytest.raises(
+        ValueError, match=rf"as find_heads lists them, got \[{h}\] of '{name}'"
+    ):
+        remove(make_transformer(), {name: [h]})
 
 
 def test_heads_that_share_keys_are_not_removed() -> None:
     model = nn.ModuleDict({"a": MultiHeadAttention(24, 6, n_kv_heads=2)})
     with pytest.raises(ValueError, match="got 2 heads of keys for 6"):
-        silence_heads(model, {"a": [0]})
+        prune_heads(model, {"a": [0]})
     eager = nn.ModuleDict({"a": EagerAttention(24, 6)})
     with pytest.raises(ValueError, match="got EagerAttention"):
         prune_heads(eager, {"a": [0]})
+
+
+def test_a_layer_that_lost_heads_is_not_replaced() -> None:
+    model = nn.ModuleDict({"a": MultiHeadAttention(24, 6)})
+    small = prune_heads(model, {"a": [0, 5]})
+    with pytest.raises(ValueError, match="got PrunedAttention with 4"):
+        replace_attention(small, SparsemaxAttention)
+
+
+def adapt(model: Any) -> dict[str, Any]:
+    """The model, adapted in each way."""
+    adapted = {
+        kind.__name__: replace_attention(
+            model, kind, ending="self_attention", **options
+        )
+        for kind, options in (KINDS | {GatedAttention: {}}).items()
+    }
+    return adapted | {"PrunedAttention": prune_heads(model, HEADS)}
+
+
+def test_what_was_adapted_is_saved_as_its_state(tmp_path: Path) -> None:
+    model = make_varied(SOURCES)
+    for kind, adapted in adapt(model).items():
+        with pytest.raises(
+            ValueError, match=f"which load_model makes, got {kind} as 'encoder"
+        ):
+            save_model(tmp_path / "model", adapted)
+        assert not list(tmp_path.iterdir())
+        randomise(adapted)
+        path = tmp_path / "state.pt"
+        torch.save(adapted.state_dict(), path)
+        again = adapt(make_varied(SOURCES))[kind]
+        again.load_state_dict(torch.load(path, weights_only=True))
+        torch.testing.assert_close(run(again.eval()), run(adapted.eval()))
+        path.unlink()
 
 
 def test_importance_is_the_derivative_by_the_head() -> None:
@@ -666,14 +760,14 @@ def test_importance_is_the_derivative_by_the_head() -> None:
             yield logits.square().mean()
 
     found = head_importance(model, losses)
-    assert list(found) == list(attention_layers(model))
+    assert list(found) == list(layers_of(model))
     eps = 1e-4
     for name in list(found)[::2]:
         for h in (0, 4):
             moved = []
             for sign in (1, -1):
                 other = replace_attention(model, MultiHeadAttention)
-                layer = attention_layers(other)[name]
+                layer = layers_of(other)[name]
                 with torch.no_grad():
                     weight = layer.out_proj.weight.view(24, 6, 4)
                     weight[:, h] *= 1 + sign * eps

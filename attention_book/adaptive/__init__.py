@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (61d149fe3433). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (bdae521e3627). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.adaptive.attention import (
     EagerAttention,
     Entmax15Attention,
@@ -10,12 +10,8 @@ from attention_book.adaptive.pruning import (
     PrunedAttention,
     head_importance,
     prune_heads,
-    silence_heads,
 )
-from attention_book.adaptive.replacing import (
-    attention_layers,
-    replace_attention,
-)
+from attention_book.adaptive.replacing import replace_attention
 from attention_book.adaptive.spans import SpanAttention, mean_span
 from attention_book.adaptive.sparse import entmax, entmax15, sparsemax
 
@@ -28,7 +24,6 @@ __all__ = [
     "PrunedAttention",
     "SpanAttention",
     "SparsemaxAttention",
-    "attention_layers",
     "entmax",
     "entmax15",
     "expected_heads",
@@ -36,6 +31,5 @@ __all__ = [
     "mean_span",
     "prune_heads",
     "replace_attention",
-    "silence_heads",
     "sparsemax",
 ]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/25-adaptive.md (73a0fe419382). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (f0db58ab0808). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any
 
@@ -8,7 +8,12 @@ from torch import Tensor, nn
 
 from attention_book.adaptive.sparse import entmax, entmax15, sparsemax
 from attention_book.caches import KeyValue
-from attention_book.checks import check_inputs, check_mask, check_width
+from attention_book.checks import (
+    check_inputs,
+    check_mask,
+    check_number,
+    check_width,
+)
 from attention_book.multi_head import MultiHeadAttention
 from attention_book.scoring import causal_mask, masked_softmax
 
@@ -70,15 +75,27 @@ class EntmaxAttention(EagerAttention):
 
     Args:
         d_model: Width of inputs and output.
-        n_heads: Number of heads. Each has an α of its own, 1.5 at first.
+        n_heads: Number of heads, each with an α of its own.
+        alpha: What every α is at first.
         options: Those of MultiHeadAttention.
 
     Source: Correia et al. (2019), §3.
     """
 
-    def __init__(self, d_model: int, n_heads: int, **options: Any) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        alpha: float = 1.5,
+        **options: Any,
+    ) -> None:
         super().__init__(d_model, n_heads, **options)
-        self.alpha_logits = nn.Parameter(torch.zeros(n_heads))
+        check_number("alpha", alpha)
+        if not 1 < alpha < 2:
+            raise ValueError(f"alpha must be between 1 and 2, got {alpha}")
+        logit = math.log((alpha - 1) / (2 - alpha))
+        self.alpha_logits = nn.Parameter(torch.full((n_heads,), logit))
 
     @property
     def alpha(self) -> Tensor:

@@ -1,33 +1,23 @@
-# Made from docs/chapters/61-adaptive-layers.md (743d871cfa13). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (8850dec261f7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.adaptive.replacing import (
-    attention_layers,
-    replace_attention,
-)
+from attention_book.adaptive.replacing import replace_attention
 from attention_book.caches import KeyValue, Position
 from attention_book.checks import check_layer_input
+from attention_book.interpret.heads import find_heads
 from attention_book.multi_head import MultiHeadAttention
 
 
-__all__ = [
-    "PrunedAttention",
-    "head_importance",
-    "prune_heads",
-    "silence_heads",
-]
+__all__ = ["PrunedAttention", "head_importance", "prune_heads"]
 
 
 _Model = TypeVar("_Model", bound=nn.Module)
-
-
-_Heads = Mapping[str, Collection[int]]  # by the names of their layers
 
 
 class _MaskedHeads(MultiHeadAttention):
@@ -63,9 +53,10 @@ def head_importance(
         of the scores of a layer.
     """
     masked = replace_attention(model, _MaskedHeads)
-    masks = {}
-    for name, layer in attention_layers(masked).items():
-        ones = torch.ones(layer.n_heads).to(layer.q_proj.weight)
+    masks: dict[str, Tensor] = {}
+    for name, heads in find_heads(masked).items():
+        layer: Any = masked.get_submodule(name)
+        ones = torch.ones(len(heads)).to(layer.q_proj.weight)
         layer.head_mask = ones.requires_grad_()
         masks[name] = layer.head_mask
     totals = {name: torch.zeros_like(mask) for name, mask in masks.items()}
@@ -80,80 +71,35 @@ def head_importance(
     return {name: total / n for name, total in totals.items()}
 
 
-def _chosen(
-    model: nn.Module, heads: _Heads
-) -> dict[str, tuple[MultiHeadAttention, list[int]]]:
-    """Return each layer that loses heads, and which.
+def prune_heads(model: _Model, heads: Mapping[str, Sequence[int]]) -> _Model:
+    """Return a copy without these heads, whose projections are smaller.
+
+    Arguments and outputs are those of without_heads.
 
     Raises:
-        ValueError: There is no such layer or head, or one whose heads can
-            not be told apart.
+        ValueError: There is no such head, or a layer is not plain
+            MultiHeadAttention or has heads that share keys.
     """
-    layers = attention_layers(model)
-    found = {}
-    for name, chosen in heads.items():
-        if name not in layers:
+    there = find_heads(model)
+    memo: dict[int, Any] = {}
+    for name, lost in heads.items():
+        if not {*lost} <= {*there.get(name, ())}:
             raise ValueError(
-                f"heads must be of the layers {list(layers)}, got {name!r}"
+                f"heads must be of the model, as find_heads lists them, got "
+                f"{list(lost)} of {name!r}"
             )
-        layer = layers[name]
-        wrong = [h for h in chosen if h not in range(layer.n_heads)]
-        if wrong:
+        layer: Any = model.get_submodule(name)
+        if type(layer) is not MultiHeadAttention:
             raise ValueError(
-                f"heads of {name} must be from 0 to {layer.n_heads - 1}, "
-                f"got {wrong[0]!r}"
+                f"{name} must be MultiHeadAttention, "
+                f"got {type(layer).__name__}"
             )
         if layer.n_heads != layer.n_kv_heads:
             raise ValueError(
                 f"heads of {name} must have keys of their own, got "
                 f"{layer.n_kv_heads} heads of keys for {layer.n_heads}"
             )
-        found[name] = layer, sorted(set(chosen))
-    return found
-
-
-def _columns(heads: Collection[int], d_k: int) -> Tensor:
-    """Return which columns of a projection belong to the heads."""
-    ranges = [range(h * d_k, (h + 1) * d_k) for h in heads]
-    return torch.tensor([i for each in ranges for i in each], dtype=torch.long)
-
-
-@torch.no_grad()
-def silence_heads(model: _Model, heads: _Heads) -> _Model:
-    """Return a copy in which these heads give nothing to the output.
-
-    Their columns of out_proj are zero. Nothing becomes smaller or faster.
-
-    Args:
-        model: Is left as it is.
-        heads: The heads of each layer, by the layer's name.
-    """
-    chosen = _chosen(model, heads)
-    silent = copy.deepcopy(model)
-    for name, layer in attention_layers(silent).items():
-        if name in chosen:
-            columns = _columns(chosen[name][1], layer.d_k)
-            layer.out_proj.weight[:, columns] = 0
-    return silent
-
-
-def prune_heads(model: _Model, heads: _Heads) -> _Model:
-    """Return a copy without these heads, whose projections are smaller.
-
-    Arguments are those of silence_heads, as are the outputs.
-
-    Raises:
-        ValueError: As silence_heads, or layers that are not plain
-            MultiHeadAttention.
-    """
-    memo = {}
-    for name, (layer, lost) in _chosen(model, heads).items():
-        if type(layer) is not MultiHeadAttention:
-            raise ValueError(
-                f"{name} must be MultiHeadAttention, "
-                f"got {type(layer).__name__}"
-            )
-        kept = [h for h in range(layer.n_heads) if h not in lost]
+        kept = [h for h in there[name] if h not in lost]
         memo[id(layer)] = PrunedAttention(layer, kept)
     return copy.deepcopy(model, memo)
 
@@ -163,7 +109,7 @@ class PrunedAttention(MultiHeadAttention):
 
     Args:
         layer: Is left as it is.
-        heads: Those that stay.
+        heads: Those that stay. Without any the layer adds nothing.
     """
 
     def __init__(self, layer: MultiHeadAttention, heads: list[int]) -> None:
@@ -172,7 +118,8 @@ class PrunedAttention(MultiHeadAttention):
             layer.d_model, layer.n_heads, bias=bias, dropout=layer.dropout
         )
         self.n_heads = self.n_kv_heads = len(heads)
-        indices = _columns(heads, layer.d_k).to(layer.q_proj.weight.device)
+        rows = torch.arange(layer.d_model, device=layer.q_proj.weight.device)
+        indices = rows.view(layer.n_heads, -1)[heads].flatten()
         both = torch.cat([indices, layer.d_model + indices])
         self.q_proj = _take_outputs(layer.q_proj, indices)
         self.kv_proj = _take_outputs(layer.kv_proj, both)
@@ -180,6 +127,8 @@ class PrunedAttention(MultiHeadAttention):
         weight = layer.out_proj.weight.detach()[:, indices]
         self.out_proj.weight = nn.Parameter(weight)
         self.out_proj.in_features = len(indices)
+        if bias and not heads:
+            nn.init.zeros_(self.out_proj.bias)
         self.train(layer.training)
 
     def _split(self, x: Tensor) -> Tensor:

@@ -1,27 +1,17 @@
-# Made from docs/chapters/61-adaptive-layers.md (7737086a5d6e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (4ef8d0153539). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from typing import Any, TypeVar
 
 from torch import nn
 
+from attention_book.interpret.heads import find_heads
 from attention_book.multi_head import MultiHeadAttention
 
 
-__all__ = ["attention_layers", "replace_attention"]
+__all__ = ["replace_attention"]
 
 
 _Model = TypeVar("_Model", bound=nn.Module)
-
-
-def attention_layers(model: nn.Module) -> dict[str, MultiHeadAttention]:
-    """Return the attention layers of a model, by name."""
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"model must be a module, got {type(model).__name__}")
-    return {
-        name: layer
-        for name, layer in model.named_modules()
-        if isinstance(layer, MultiHeadAttention)
-    }
 
 
 def replace_attention(
@@ -42,32 +32,36 @@ def replace_attention(
 
     Raises:
         ValueError: There is nothing to replace, or a layer has positions,
-            such as RotaryAttention, that would be lost.
+            such as RotaryAttention, that would be lost, or has lost heads.
     """
-    layers = {
-        name: layer
-        for name, layer in attention_layers(model).items()
-        if name.endswith(ending)
-    }
-    if not layers:
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model must be a module, got {type(model).__name__}")
+    names = [name for name in find_heads(model) if name.endswith(ending)]
+    if not names:
         raise ValueError(
             f"model must have attention layers named …{ending}, got "
-            f"{list(attention_layers(model))}"
+            f"{list(find_heads(model))}"
         )
-    memo = {id(old): _remake(old, kind, options) for old in layers.values()}
+    memo: dict[int, Any] = {}
+    for name in names:
+        old = model.get_submodule(name)
+        memo[id(old)] = _remake(old, kind, options)
     return copy.deepcopy(model, memo)
 
 
 def _remake(
-    old: MultiHeadAttention,
-    kind: type[MultiHeadAttention],
-    options: dict[str, Any],
+    old: Any, kind: type[MultiHeadAttention], options: dict[str, Any]
 ) -> MultiHeadAttention:
     """Return a layer of that kind with the old one's parameters."""
     if hasattr(old, "rotary") or hasattr(old, "alibi"):
         raise ValueError(
             "layers to replace must be without positions of their own, got "
             f"{type(old).__name__}"
+        )
+    if old.n_heads * old.d_k != old.d_model:
+        raise ValueError(
+            "layers to replace must have all of their heads, got "
+            f"{type(old).__name__} with {old.n_heads}"
         )
     new = kind(
         old.d_model,

@@ -1,11 +1,14 @@
-# Made from docs/chapters/61-adaptive-layers.md (dfa4b4954a84). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (7d403a593cd5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import math
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book.adaptive.attention import EagerAttention
+from attention_book.caches import KeyValue
 from attention_book.checks import check_positive, check_size
 from attention_book.scoring import masked_softmax
 
@@ -15,6 +18,9 @@ __all__ = ["SpanAttention", "mean_span"]
 
 class SpanAttention(EagerAttention):
     """Self-attention whose heads learn how far they see.
+
+    Where it is causal and has no other mask, keys too far off for all of the
+    heads are not even compared with the queries.
 
     Args:
         d_model: Width of inputs and output.
@@ -61,6 +67,37 @@ class SpanAttention(EagerAttention):
         return masked_softmax(
             scores, is_seen if mask is None else mask & is_seen
         )
+
+    def attend(
+        self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        """Attend with every head; causally, within blocks of the span."""
+        n = query.shape[-2]
+        width = math.ceil(self.spans.max().item() + self.ramp)
+        near = mask is None and is_causal and kv.key.shape[-2] == n
+        if not near or n <= 2 * width:
+            return super().attend(query, kv, mask, is_causal)
+        blocks = _blocks(query, width)  # (…, blocks, heads, width, d_k)
+        twice = KeyValue(*(_with_previous(x, width) for x in kv))
+        mask = torch.ones(
+            blocks.shape[-4], 1, 1, 2 * width, dtype=torch.bool
+        ).to(query.device)
+        mask[0, ..., :width] = False  # nothing is before the first block
+        heads = super().attend(blocks, twice, mask, is_causal)
+        return heads.movedim(-4, -3).flatten(-3, -2)[..., :n, :]
+
+
+def _blocks(x: Tensor, width: int) -> Tensor:
+    """(…, heads, n, d) as (…, blocks, heads, width, d), zeros at the end."""
+    x = F.pad(x, (0, 0, 0, -x.shape[-2] % width)).contiguous()
+    x = x.view(*x.shape[:-2], -1, width, x.shape[-1])
+    return x.movedim(-3, -4)
+
+
+def _with_previous(x: Tensor, width: int) -> Tensor:
+    """The blocks, each behind the one before it."""
+    x = _blocks(F.pad(x, (0, 0, width, 0)), width)
+    return torch.cat([x[..., :-1, :, :, :], x[..., 1:, :, :, :]], dim=-2)
 
 
 def mean_span(model: nn.Module) -> Float[Tensor, ""]:

@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (53e918cfd42f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (e0d8a6714357). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -84,10 +84,10 @@ class _Entmax(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor | None, None]:
         weights, alpha = ctx.saved_tensors  # type: ignore[attr-defined]
         is_zero = weights == 0
-        s = weights.masked_fill(is_zero, 1) ** (2 - alpha)
-        s = s.masked_fill(is_zero, 0)
-        share = s / s.sum(dim=-1, keepdim=True)
-        grad_x = s * (grad - (share * grad).sum(dim=-1, keepdim=True))
+        u = weights.masked_fill(is_zero, 1) ** (2 - alpha)
+        u = u.masked_fill(is_zero, 0)
+        share = u / u.sum(dim=-1, keepdim=True)
+        grad_x = u * (grad - (share * grad).sum(dim=-1, keepdim=True))
         grad_alpha = None
         if ctx.needs_input_grad[1]:  # type: ignore[attr-defined]
             entropy = -torch.xlogy(weights, weights.masked_fill(is_zero, 1))
@@ -145,7 +145,7 @@ def sparsemax(
         ValueError: Scores that are no floating-point tensor, or a mask that
             is not boolean or does not broadcast.
 
-    Source: Martins and Astudillo (2016), eq. 2 and algorithm 1.
+    Source: Martins and Astudillo (2016), §2.1 and algorithm 1.
     """
     _check(scores, mask)
     return _transform(scores, 2.0, "sparsemax", mask)

@@ -1,4 +1,4 @@
-# Made from docs/chapters/34-checkpoints.md (741c1a01a35c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/34-checkpoints.md (7f7641a52d2b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -257,6 +257,19 @@ def _copy_parameters(model: nn.Module, tensors: Tensors) -> None:
         parameter.copy_(tensors[name])
 
 
+def _check_layers(model: nn.Module) -> None:
+    """Raise ValueError unless load_model would make the same layers."""
+    with torch.device("meta"), _NoInit():
+        made = _build(type(model).__name__, _config_to_dict(model))
+    kinds = {name: type(layer) for name, layer in made.named_modules()}
+    for name, layer in model.named_modules():
+        if kinds.get(name) is not type(layer):
+            raise ValueError(
+                "model must have the layers of its configuration, which "
+                f"load_model makes, got {type(layer).__name__} as {name!r}"
+            )
+
+
 def save_model(
     path: str | Path,
     model: nn.Module,
@@ -280,11 +293,13 @@ def save_model(
         extra: More tensors and metadata, for checkpoints of training.
 
     Raises:
-        ValueError: The model is of no class of the package, or tokenizers
-            or labels are not of its sizes.
+        ValueError: The model is of no class of the package, has layers that
+            its configuration does not make, or tokenizers or labels are not
+            of its sizes.
         OSError: The file can't be written; an old one is left as it was.
     """
     _check_parts(model, tokenizers, labels)
+    _check_layers(model)
     named = _model_tensors(model).items()
     tensors = {name: parameter.to(dtype) for name, parameter in named}
     unique = list(dict.fromkeys(tokenizers))  # both sides may share one

@@ -46,7 +46,8 @@ for number, (name, threshold, weights) in enumerate(COLUMNS):
         y = BASE - CELL * UNIT * (threshold - FLOOR)
         end = left + 2 * STEP + CELL + 8
         drawing.line((left - 8, y), (end, y), kind="a", dashed=True)
-        drawing.text(end + 8, y, "$\\tau$", kind="a")
+        label = "$\\tau$" if name == "sparsemax" else "$2\\tau$"
+        drawing.text(end + 8, y, label, kind="a")
 drawing.text(
     230,
     BASE + 76,
