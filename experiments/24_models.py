@@ -285,17 +285,22 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    head = ["换词 | replaced", "起作用 | it matters", *METHODS.values()]
-    shown = {"tau": [head], "first": [head]}
-    for kind, table in shown.items():
-        for model, title in MODELS.items():
-            row = [title, percent(results[f"{model}, moved"], 0)]
-            for name in METHODS:
-                values = results[f"{model}, {name}, {kind}"]
-                row.append(
-                    percent(values, 0)
-                    if kind == "first"
-                    else spread(values, 2).replace("-0.00", "0.00")
-                )
-            table.append(row)
+    short = ("Transformer", "GRU", "语言模型 | language model", "ViT")
+    shares = [f"{model}, moved" for model in MODELS]
+    moved = [percent(results[key], 0) for key in shares]
+    shown: dict[str, list[list[str]]] = {}
+    for kind in "tau", "first":
+        shown[kind] = [
+            ["模型 | model", *short],
+            ["换了要紧的 | outputs that depend", *moved],
+        ]
+        for name, title in METHODS.items():
+            each = [results[f"{model}, {name}, {kind}"] for model in MODELS]
+            cells = [
+                percent(x, 0)
+                if kind == "first"
+                else spread(x, 2).replace("-0.00", "0.00")
+                for x in each
+            ]
+            shown[kind].append([title, *cells])
     return shown
