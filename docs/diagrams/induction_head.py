@@ -15,9 +15,9 @@ drawing.text(8, 115, "第二层的键 | keys, layer 2", anchor="start", small=Tr
 drawing.text(8, 194, "值 | values", anchor="start", small=True)
 for i, (x, token) in enumerate(zip(COLUMNS, TOKENS, strict=True)):
     drawing.text(x, 18, same(token), large=True)
-    before = same(TOKENS[i - 1]) if i else ""
-    label = f"{TOKENS[i - 1]} 后面 | after {TOKENS[i - 1]}" if before else ""
-    key = drawing.box(x - 33, 102, 66, 25, label, kind="k")
+    before = TOKENS[i - 1]
+    label = f"{before} 后面 | after {before}" if i else "开头 | start"
+    drawing.box(x - 33, 102, 66, 25, label, kind="k")
     if i:
         left = COLUMNS[i - 1]
         drawing.arrow(
