@@ -1,7 +1,12 @@
 // The search of an edition: Pagefind finds, and this shows what it found, chapters before the API.
 // Chinese stands in the index as pairs of characters and longer words (see literate/search.py).
-const pagefind = await import(new URL("../pagefind/pagefind.js", import.meta.url));
-await pagefind.options({ excerptLength: 24 });
+// Pagefind takes the language of the page, and would cut a Chinese query once more, elsewhere than
+// the index: it is told English, in which words end at spaces.
+const { createInstance } = await import(new URL("../pagefind/pagefind.js", import.meta.url));
+const { lang } = document.documentElement;
+document.documentElement.lang = "en";
+const pagefind = createInstance({ excerptLength: 24 });
+document.documentElement.lang = lang;
 
 const PAGES = 10, SECTIONS = 3, LOADED = 24;
 const dialog = document.getElementById("search");
@@ -63,7 +68,7 @@ const show = (page) => {
 
 // First the chapter that explains a term, then what holds the words as they were typed, then what
 // holds them in that order, then the rest.
-const find = async (words) => {
+export const find = async (words) => {
   const found = new Map();
   const explaining = await pagefind.search(null, { filters: { explains: words.toLowerCase() } });
   const isFirst = new Set(explaining.results.map((result) => result.id));
