@@ -101,9 +101,8 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             *falls,
         ]
     )
-    for head in range(4):
-        title = f"第 2 层交叉注意力只留第 {head + 1} 个头"
-        title += f" | cross-attention 2, head {head + 1} alone"
-        kept = [f"{100 * x:.1f}%" for x in results[f"only {head}"]]
-        heads.append([title, *kept])
+    alone = zip(*(results[f"only {head}"] for head in range(4)), strict=True)
+    kept = [f"{100 * min(x):.1f}–{100 * max(x):.1f}%" for x in alone]
+    title = "第 2 层交叉注意力只留一个头 | cross-attention 2, one head alone"
+    heads.append([title, *kept])
     return {"layers": layers, "heads": heads}
