@@ -235,6 +235,16 @@ def test_of_a_linear_score_each_method_finds_the_terms(
     torch.testing.assert_close(found, torch.stack([terms, -2 * terms]))
 
 
+def test_midpoints_are_exact_for_a_square() -> None:
+    """Its gradient is linear on the way, so that one midpoint is enough."""
+    model, w = bag()
+    found = integrated_gradients(
+        model, (SOURCE,), "embed", torch.square, n_points=1
+    )
+    terms = (model.embed(SOURCE)[0] * w).sum(dim=-1)  # type: ignore[operator]
+    torch.testing.assert_close(found, (terms * terms.sum())[None])
+
+
 def test_integrated_gradients_add_up() -> None:
     model = translator(norm="post")
     site = "source_embedding.tokens"
