@@ -272,16 +272,20 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    heads = [["次序 | order"]]
-    heads[0] += [f"去掉 {n} 个 | {n} out" for n in REMOVED]
+    first = ("random", "gradient", "loss", "gates", "gradient again")
+    others = ("gradient by layer", "loss again", *OF_THE_BOOK)
+    head = ["次序 | order", *(f"去掉 {n} 个 | {n} out" for n in REMOVED)]
+    rows: dict[str, list[str]] = {}
     for name, title in (ORDERS | OF_THE_BOOK).items():
-        row = [title]
+        rows[name] = [title]
         for n in REMOVED:
             keys = [f"{name}, {n} out"]
             if name == "random":
                 keys = [f"random {i}, {n} out" for i in range(N_RANDOM)]
-            row.append(percent([x for key in keys for x in results[key]]))
-        heads.append(row)
+            values = [x for key in keys for x in results[key]]
+            rows[name].append(percent(values))
+    heads = [head, *(rows[name] for name in first)]
+    orders = [head, *(rows[name] for name in others)]
     left = [["次序 | order", *PLACES.values()]]
     for name in ("gradient", "loss", "gates", "gradient again", "loss again"):
         keys = [f"{name}, {LEFT} left, {place}" for place in PLACES]
@@ -303,4 +307,4 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                 percent(results[f"{key}, retrained"]),
             ]
         more.append(row)
-    return {"heads": heads, "left": left, "retrained": more}
+    return {"heads": heads, "orders": orders, "left": left, "retrained": more}
