@@ -165,6 +165,9 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "short, {case}, accuracy": "正确率 | accuracy",
         "short, {case}, confidence": "置信度 | confidence",
         "short, {case}, error": "校准误差 | ECE",
+    }
+    temperature = {
+        "short, {case}, error": "校准误差 | ECE",
         "short, {case}, error, scaled": "校准误差，除以 T | ECE, scaled",
     }
     training = {
@@ -183,7 +186,11 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     return {
         name: [[change, *columns.values()]]
         + [[title, *cells(case, *columns)] for case, title in SHOWN.items()]
-        for name, columns in (("digits", short), ("training", training))
+        for name, columns in (
+            ("digits", short),
+            ("temperature", temperature),
+            ("training", training),
+        )
     } | {
         "attack": [["ε", *attack.values()]]
         + [

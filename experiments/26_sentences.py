@@ -126,5 +126,6 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             ),
         ]
         for name, title in CHANGES.items()
+        if name not in ("word", "slip 2")
     ]
     return {"sentences": [head, *rows]}

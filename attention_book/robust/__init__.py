@@ -1,4 +1,4 @@
-# Made from docs/chapters/62-perturbations.md (c1c04c92bf20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/62-perturbations.md (344c3347c171). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.robust.images import (
     add_noise,
     adjust_contrast,
@@ -10,7 +10,6 @@ from attention_book.robust.metrics import (
     accuracy_by_group,
     equalized_odds_difference,
     expected_calibration_error,
-    fit_temperature,
 )
 from attention_book.robust.movement import total_variation
 from attention_book.robust.occupations import (
@@ -34,6 +33,7 @@ from attention_book.robust.shortcuts import (
     Inference,
     make_inferences,
 )
+from attention_book.robust.temperature import fit_temperature
 from attention_book.robust.traces import Decision, TracedGrammar
 
 

@@ -1,8 +1,8 @@
-# Made from docs/chapters/26-robust.md (da4ccedf2872). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/26-robust.md (dab5b593a9f6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Hashable, Sequence
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_book.checks import check_size
@@ -13,7 +13,6 @@ __all__ = [
     "accuracy_by_group",
     "equalized_odds_difference",
     "expected_calibration_error",
-    "fit_temperature",
 ]
 
 
@@ -88,25 +87,3 @@ def expected_calibration_error(
     gap = confidence.double() - right.double()
     sums = torch.zeros(n_bins, dtype=torch.double).index_add(0, bins, gap)
     return (sums.abs().sum() / len(gap)).item()
-
-
-def fit_temperature(
-    logits: Float[Tensor, "n classes"], labels: Int[Tensor, " n"]
-) -> float:
-    """Return the T, 0.01 to 100, for which logits / T have the least loss.
-
-    There the logit that the model expects is as large as the right one, on
-    average. It grows as T falls, so T is found by halving.
-
-    Source: Guo et al. (2017), §4.2, temperature scaling.
-    """
-    right = logits.gather(1, labels[:, None]).mean()
-    low, high = 0.01, 100.0
-    for _ in range(50):
-        middle = (low * high) ** 0.5
-        expected = ((logits / middle).softmax(dim=1) * logits).sum(dim=1)
-        if expected.mean() > right:
-            low = middle
-        else:
-            high = middle
-    return middle
