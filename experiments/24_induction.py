@@ -6,7 +6,10 @@ with a row of tokens that repeats.
 
 from typing import Any
 
-from attention_book.interpret import without_heads
+import torch
+from torch import Tensor, nn
+
+from attention_book.interpret import trace, without_heads
 from literate.chapter import defined_in
 
 
@@ -20,10 +23,37 @@ PARTS = (
     "AttentionOnly",
     "measure",
     "train",
-    "read_without",
 )
 STEPS = {"one": (1, 1000), "two": (2, 400)}  # layers and steps
 SURE = 0.95
+
+
+@torch.no_grad()
+def read_without(
+    model: nn.Module, ids: Tensor, again: Tensor, head: int
+) -> dict[str, float]:
+    """Accuracy when a part of layer 2 cannot read a head of layer 1.
+
+    Path patching: the whole model runs with the queries, the keys or the
+    values of layer 2 replaced by those of a run without the head.
+    """
+    query, kv = "layers.1.q_proj", "layers.1.kv_proj"
+    broken = without_heads(model, {"layers.0": [head]})
+    other = trace(broken, [ids], [query, kv]).activations
+    d = other[query].shape[-1]
+    found = {}
+    for part, site, columns in (
+        ("queries", query, slice(d)),
+        ("keys", kv, slice(d)),
+        ("values", kv, slice(d, None)),
+    ):
+        new = trace(model, [ids], [site]).activations[site].clone()
+        new[..., columns] = other[site][..., columns]
+        edits = {site: lambda _, new=new: new}
+        logits = trace(model, [ids], edits=edits).output
+        right = logits[:, :-1].argmax(dim=-1) == ids[:, 1:]
+        found[part] = right[again[:, 1:]].float().mean().item()
+    return found
 
 
 def run(seed: int) -> dict[str, float]:
@@ -49,7 +79,7 @@ def run(seed: int) -> dict[str, float]:
     found["second prefix"] = prefix[1].min().item()
     before = previous[0].argsort(descending=True).tolist()
     found["without previous"] = without({"layers.0": before[:1]})
-    parts = cells["read_without"](model, *test, before[0])
+    parts = read_without(model, *test, before[0])
     found |= {f"{part} without previous": x for part, x in parts.items()}
     return found
 
