@@ -169,7 +169,11 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         for name in HEURISTICS
         for zh, en in [short[name].split(" | ")]
     ]
-    return {
+    mixes = {
         "shortcuts": [["每种反例 | added of each", *head], *counts],
         "one-kind": [["只补一种 | one kind only", *head], *only],
+    }
+    return {
+        name: [list(group) for group in zip(*rows, strict=True)]
+        for name, rows in mixes.items()
     }
