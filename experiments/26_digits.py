@@ -173,7 +173,9 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     training = {
         "long, {case}, accuracy": "36 轮，正确率 | 36 epochs, accuracy",
         "long, {case}, error": "校准误差 | ECE",
-        "strong, {case}, accuracy": "增强 0.2，正确率 | augm. 0.2, accuracy",
+        "strong, {case}, accuracy": (
+            "增强更多，正确率 | more augmentation, accuracy"
+        ),
         "strong, {case}, error": "校准误差 | ECE",
     }
     attack = {
