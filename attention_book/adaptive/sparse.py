@@ -1,4 +1,4 @@
-# Made from docs/chapters/61-adaptive-layers.md (e0d8a6714357). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/chapters/61-adaptive-layers.md (cbd864e1046c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -184,7 +184,7 @@ def entmax(
     Raises:
         ValueError: As of sparsemax, or an alpha that does not fit.
 
-    Source: Peters et al. (2019), eq. 13; Correia et al. (2019), §3.
+    Source: Peters et al. (2019), §3; Correia et al. (2019), §3.
     """
     _check(scores, mask)
     if isinstance(alpha, Tensor):
