@@ -179,17 +179,20 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     alphas = [
         [
             "权重 | weights",
-            "查数，α | lookup, α",
+            "查找，α | lookup, α",
             "1,024 对的误差 | error with 1,024 pairs",
             "数字，12 个头的 α | digits, α of 12 heads",
             "正确率 | accuracy",
         ]
     ]
+    key = f"{many} steps, {{}} x {{}}, {max(N_PAIRS)} pairs"
     for name, alpha in (("softmax", 1), ("entmax15", 1.5), ("sparsemax", 2)):
-        error = results[f"{many} steps, {name} x 1, {max(N_PAIRS)} pairs"]
+        error = spread(results[key.format(name, 1)])
         right = percent(results[f"{name}, digits"])
         fixed = f"{alpha}"
-        alphas.append([KIND_NAMES[name], fixed, spread(error), fixed, right])
+        alphas.append([KIND_NAMES[name], fixed, error, fixed, right])
+    error = spread(results[key.format("softmax", "log n")])
+    alphas.append(["softmax × $\\log_{16} n$", "1", error, "–", "–"])
     for start in STARTS:
         heads = [
             results[f"alpha {start}, digits, head {i}"] for i in range(12)
