@@ -287,7 +287,9 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     heads = [head, *(rows[name] for name in first)]
     orders = [head, *(rows[name] for name in others)]
     left = [["次序 | order", *PLACES.values()]]
-    for name in ("gradient", "loss", "gates", "gradient again", "loss again"):
+    for name in ORDERS:
+        if name == "random":
+            continue
         keys = [f"{name}, {LEFT} left, {place}" for place in PLACES]
         left.append(
             [ORDERS[name], *(spread(results[k], 1).split()[0] for k in keys)]
