@@ -202,20 +202,21 @@ def test_all_sites_but_containers_can_be_seen() -> None:
     assert "encoder.layers" not in sites
 
 
-def bag(n_tokens: int = 5, width: int = 3) -> tuple[nn.Module, Tensor]:
-    """A model that is linear in its embeddings, and their weights."""
-    torch.manual_seed(0)
-    w = torch.randn(n_tokens, width)
+class Bag(nn.Module):
+    """A model that is linear in its embeddings."""
 
-    class Bag(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embed = nn.Embedding(11, width)
+    def __init__(self, n_tokens: int = 5, width: int = 3) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.w = torch.randn(n_tokens, width)
+        self.embed = nn.Embedding(11, width)
 
-        def forward(self, ids: Tensor) -> Tensor:
-            return (self.embed(ids) * w).sum(dim=(1, 2))
+    def terms(self, ids: Tensor) -> Tensor:
+        """What each token adds to the output."""
+        return (self.embed(ids) * self.w).sum(dim=-1)
 
-    return Bag(), w
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.terms(ids).sum(dim=-1)
 
 
 METHODS: list[Callable[..., Tensor]] = [
@@ -229,19 +230,19 @@ METHODS: list[Callable[..., Tensor]] = [
 def test_of_a_linear_score_each_method_finds_the_terms(
     method: Callable[..., Tensor],
 ) -> None:
-    model, w = bag()
+    model = Bag()
     found = method(model, (SOURCE,), "embed", lambda y: torch.cat([y, -2 * y]))
-    terms = (model.embed(SOURCE)[0] * w).sum(dim=-1)  # type: ignore[operator]
+    terms = model.terms(SOURCE)[0]
     torch.testing.assert_close(found, torch.stack([terms, -2 * terms]))
 
 
 def test_midpoints_are_exact_for_a_square() -> None:
     """Its gradient is linear on the way, so that one midpoint is enough."""
-    model, w = bag()
+    model = Bag()
     found = integrated_gradients(
         model, (SOURCE,), "embed", torch.square, n_points=1
     )
-    terms = (model.embed(SOURCE)[0] * w).sum(dim=-1)  # type: ignore[operator]
+    terms = model.terms(SOURCE)[0]
     torch.testing.assert_close(found, (terms * terms.sum())[None])
 
 
@@ -384,7 +385,7 @@ def test_patching_of_all_restores_the_score() -> None:
 
 
 def test_attribution_patching_is_exact_where_the_score_is_linear() -> None:
-    model, _ = bag()
+    model = Bag()
     other = torch.tensor([[3, 2, 5, 1, 7]])
     args = (model, (SOURCE,), (other,), "embed", lambda y: y[0])
     torch.testing.assert_close(
