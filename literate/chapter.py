@@ -96,8 +96,7 @@ class Chapter:
     def modules(self) -> dict[str, list[Block]]:
         """The files that the chapter defines, each with its blocks in order.
 
-        A chapter of the workshop may also define the module, or files in the folder, of a chapter
-        before it; `read_all` sees to it that there is such a chapter, and one owner for a file.
+        `read_all` sees to it that a file has one owner.
         """
         modules: dict[str, list[Block]] = {}
         defined: dict[tuple[str, str], int] = {}
@@ -110,26 +109,15 @@ class Chapter:
                 if before != block.line:
                     fault = f"{name} is defined twice, first on line {before}"
                     raise self.error(block, f"{fault}; leave one version without title")
-        within = [title for title in modules if title.startswith(self.module[:-3] + "/")]
-        if self.module in modules and within:
-            fault = f"{self.module} and a folder of that name; keep one of them"
-            raise self.error(modules[self.module][0], fault)
         return modules
 
     def _misplaced(self, title: str) -> str:
         """Why this chapter can never define a file of this title, or nothing."""
         if self.is_draft:
             return f"a draft owns no file of the package, not {title}; leave out the title"
-        stem = self.module.removesuffix(".py")
-        whose, where = rf"{re.escape(stem)}(/\w+)*\.py", f"{self.module} or files in {stem}/"
-        if self.number >= WORKSHOP:
-            whose += rf"|{PACKAGE}(/\w+)+\.py"
-            where += f", one of the workshop also {PACKAGE}/OTHER.py or files in {PACKAGE}/OTHER/"
-        if self.module == f"{PACKAGE}/__init__.py":
-            whose += f"|{AT_ROOT}"
-        if re.fullmatch(whose, title):
-            return ""
-        return f"a chapter owns {where}, not {title}; move the block or rename the title"
+        if not re.fullmatch(rf"{PACKAGE}(/\w+)+\.py", title):
+            return f"a title is a file of {PACKAGE}/, not {title}; rename the title"
+        return ""
 
     @cached_property
     def exercises(self) -> list[Exercise]:
@@ -191,8 +179,7 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
 
 
 def _check_owners(chapters: list[Chapter]) -> None:
-    """Raise ChapterError for a file of the package that stands where it cannot be its chapter's."""
-    homes = {chapter.module.removesuffix(".py"): chapter for chapter in chapters}
+    """Raise ChapterError for a file of the package that two chapters define, or a folder is."""
     owners: dict[str, str] = {}
     for chapter in chapters:
         for title, (block, *_) in chapter.modules.items():
@@ -200,17 +187,8 @@ def _check_owners(chapters: list[Chapter]) -> None:
             if (owner := owners.setdefault(title, place)) != place:
                 fault = f"{title} stands on {owner} already, and a file belongs to one chapter"
                 raise chapter.error(block, f"{fault}; move the blocks together")
-            folder = "/".join(title.split("/")[:2]).removesuffix(".py")
-            if title == chapter.module or homes.get(folder) is chapter:
-                continue
-            if re.fullmatch(AT_ROOT, title):
-                continue
-            if folder not in homes or homes[folder].number >= WORKSHOP:
-                fault = f"{folder} is the name of no chapter before the workshop"
-                raise chapter.error(block, f"{fault}; move the block or rename the title")
-            one, many = f"{folder}.py", f"{folder}/"
-            rivals = (other for other in owners if other.startswith(many if title == one else one))
-            if (rival := next(rivals, title)) != title:
+            folder = title.removesuffix(".py") + "/"
+            if rival := next((other for other in owners if other.startswith(folder)), ""):
                 fault = f"{owners[rival]} defines {rival}, and only a module or a folder has a name"
                 raise chapter.error(block, f"{fault}; rename the title")
 
