@@ -1,4 +1,4 @@
-# Made from docs/chapters/00-preface.md (f81b4f98a0b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/preface.md (f81b4f98a0b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book."""
 
 from typing import TYPE_CHECKING

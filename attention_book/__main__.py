@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (e99b89c41f53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (e99b89c41f53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: what must be set before anything large is imported."""
 
 import atexit

@@ -1,27 +1,20 @@
-# Made from docs/chapters/40-cli.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.adaptive import (
-    EntmaxAttention,
-    GatedAttention,
-    SpanAttention,
-    SparsemaxAttention,
-    entmax,
-    entmax15,
-    prune_heads,
-    replace_attention,
-    sparsemax,
-)
-from attention_book.caches import KeyValueCache
-from attention_book.checkpoints import (
-    load_checkpoint,
-    load_model,
-    save_checkpoint,
-    save_model,
-)
-from attention_book.convolution import ConvolutionAsAttention
-from attention_book.corpus import WordTokenizer
-from attention_book.decoder import Decoder, DecoderLayer
-from attention_book.decoding import beam_search, generate, sampler
-from attention_book.encoder import (
+# Made from docs/source/cli.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
+from attention_book.attention.gates import GatedAttention
+from attention_book.attention.pruning import prune_heads
+from attention_book.attention.replacing import replace_attention
+from attention_book.attention.spans import SpanAttention
+from attention_book.attention.sparse import entmax, entmax15, sparsemax
+from attention_book.attention.caches import KeyValueCache
+from attention_book.io.models import load_model, save_model
+from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.attention.convolution import ConvolutionAsAttention
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.models.decoder import Decoder, DecoderLayer
+from attention_book.generation.beam import beam_search
+from attention_book.generation.generate import generate
+from attention_book.generation.strategies import sampler
+from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
     FeedForward,
@@ -29,12 +22,13 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.explain import (
+from attention_book.interpret.explanations import (
     explain_image,
     explain_sentence,
 )
-from attention_book.fast_decoding import Translator
-from attention_book.images import Classifier, load_vit
+from attention_book.generation.translator import Translator
+from attention_book.generation.classifier import Classifier
+from attention_book.io.pretrained.vit import load_vit
 from attention_book.interpret import (
     activation_patching,
     attribution_patching,
@@ -46,24 +40,23 @@ from attention_book.interpret import (
     trace,
     without_heads,
 )
-from attention_book.language_models import (
+from attention_book.data.masking import mask_tokens
+from attention_book.generation.text import fill_blank, generate_text
+from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
-    NGramModel,
-    fill_blank,
-    generate_text,
-    mask_tokens,
 )
-from attention_book.losses import chunked_translation_loss
-from attention_book.multi_head import MultiHeadAttention, attention_weights
-from attention_book.non_autoregressive import (
+from attention_book.models.ngrams import NGramModel
+from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
+from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
     mask_predict,
 )
-from attention_book.padding import PackedMask, PaddingLayout
-from attention_book.pooling import GaussianPooling
-from attention_book.positions import (
+from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.pooling import GaussianPooling
+from attention_book.attention.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
@@ -71,20 +64,20 @@ from attention_book.positions import (
     RotaryEmbedding,
     SinusoidalPositions,
 )
-from attention_book.pretrained import (
+from attention_book.io.pretrained import (
     MarianTransformer,
     Pretrained,
     from_pretrained,
     save_pretrained,
 )
-from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
-from attention_book.robust import (
+from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
+from attention_book.evaluation import (
     accuracy_by_group,
     equalized_odds_difference,
     expected_calibration_error,
 )
-from attention_book.runtime import ComputeConfig, get_compute_config
-from attention_book.scoring import (
+from attention_book.compute import ComputeConfig, get_compute_config
+from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
     fused_attention,
@@ -92,21 +85,21 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.speech_and_graphs import (
+from attention_book.data.audio import read_wave
+from attention_book.data.spectrogram import log_mel_spectrogram
+from attention_book.models.graph import (
     GraphAttention,
     NodeClassifier,
-    SpeechRecognizer,
-    log_mel_spectrogram,
     neighbour_mask,
-    read_wave,
 )
-from attention_book.tasks import (
+from attention_book.models.speech import SpeechRecognizer
+from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
+from attention_book.models.text_heads import (
     SequenceClassifier,
-    TextConfig,
-    TextEncoder,
     TokenClassifier,
 )
-from attention_book.texts import BPETokenizer
+from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.training import (
     BatchLoader,
     Trainer,
@@ -115,8 +108,9 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.transformer import Transformer, TransformerConfig
-from attention_book.vit import ViT, ViTConfig
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
 
 
 __all__ = [

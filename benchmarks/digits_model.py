@@ -25,22 +25,15 @@ import torch.nn.functional as F
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor, nn
 
-from attention_book.images import (
-    DIGITS,
-    UNSURE,
-    Classifier,
-    find_ink,
-    read_digit,
-    to_digit,
-)
+from attention_book.data.images import find_ink, read_digit, to_digit
+from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
 from attention_book.training import Trainer, TrainingConfig
-from attention_book.vit import (
-    Digits,
+from attention_book.data.digits import Digits, digits
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
+from attention_book.training.images import (
     ImageBatch,
     ImageBatches,
-    ViT,
-    ViTConfig,
-    digits,
     random_affine,
 )
 from benchmarks import strokes

@@ -22,28 +22,26 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from attention_book.corpus import BOS, EOS
-from attention_book.fast_decoding import (
-    IncrementalDecoder,
-    StaticDecoder,
-    fast_generate,
-)
-from attention_book.gpu import (
+from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.generation.cuda_graphs import StaticDecoder
+from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.profiling import (
     Roofline,
     measure_roofline,
     median_time,
     peak_flops,
     transformer_flops,
 )
-from attention_book.losses import chunked_translation_loss
-from attention_book.runtime import (
+from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.compute import (
     ComputeConfig,
     Kernel,
     compute_context,
     get_compute_config,
     inference_copy,
 )
-from attention_book.scoring import fused_attention
+from attention_book.attention.functional import fused_attention
 from attention_book.training import (
     Batch,
     BatchLoader,
@@ -52,8 +50,9 @@ from attention_book.training import (
     TrainingConfig,
     make_batch,
 )
-from attention_book.transformer import Transformer, TransformerConfig
-from attention_book.vit import ViT, ViTConfig
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
 from benchmarks.sidebyside import (
     device_name,
     introduce,

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_book import MultiHeadAttention, scaled_dot_product_attention
-from attention_book.caches import KeyValueCache
-from attention_book.multi_head import split_heads
+from attention_book.attention.caches import KeyValueCache
+from attention_book.attention.multi_head import split_heads
 from benchmarks.sidebyside import introduce, report, side_by_side
 
 

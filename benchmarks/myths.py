@@ -20,7 +20,7 @@ from benchmarks.sidebyside import introduce, keep, report
 from literate.chapter import defined_in
 
 
-CHAPTER = "docs/chapters/27-myths.md"
+CHAPTER = "docs/trust/myths.md"
 
 
 def least(

@@ -7,7 +7,7 @@ functions" quotes the ratios.
 import torch
 import torch.nn.functional as F
 
-from attention_book.scoring import (
+from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
     dot_product_attention,

@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.runtime import ComputeConfig, get_compute_config
-from attention_book.vit import ViT
+from attention_book.compute import ComputeConfig, get_compute_config
+from attention_book.models.vit import ViT
 from benchmarks.sidebyside import (
     device_name,
     introduce,

@@ -1,4 +1,4 @@
-"""Run the experiments, or those that are named: nox -s experiments -- 04 …
+"""Run the experiments, or those that are named: nox -s experiments -- recurrent …
 
 Each leaves a record, and the tables of the pages that show it are rewritten.
 """
@@ -14,7 +14,7 @@ from literate.records import rewrite
 
 
 def chosen(words: list[str], root: Path) -> dict[str, Path]:
-    """The experiments that the words begin, such as 04 or 04-recurrent."""
+    """The experiments that the words begin, such as 04 or recurrent."""
     found = record.find(root)
     if not words:
         return found
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
         prog="nox -s experiments --",
         description=(__doc__ or "").split("\n")[0],
     )
-    parser.add_argument("names", nargs="*", help="04, or 04-recurrent; all")
+    parser.add_argument("names", nargs="*", help="04, or recurrent; all")
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--tables",

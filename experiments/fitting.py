@@ -4,17 +4,18 @@ from typing import Any
 
 import torch
 
-from attention_book.corpus import WordTokenizer, detokenize
-from attention_book.fast_decoding import Translator
-from attention_book.losses import chunked_translation_loss
-from attention_book.texts import BPETokenizer
+from attention_book.data.punctuation import detokenize
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.generation.translator import Translator
+from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.training import (
     BatchLoader,
     Trainer,
     TrainingConfig,
     encode_pairs,
 )
-from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.models.transformer import Transformer, TransformerConfig
 
 
 Pair = tuple[str, str]

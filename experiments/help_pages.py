@@ -6,11 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_book.texts import BPETokenizer, read_help
+from attention_book.data.help_pages import read_help
+from attention_book.tokenizers.bpe import BPETokenizer
 from literate.chapter import defined_in
 
 
-CHAPTER = "docs/chapters/17-language-models.md"
+CHAPTER = "docs/language/language-models.md"
 PARTS = (
     "torch",
     "split_pages",

@@ -66,7 +66,7 @@ def percent(values: Sequence[float], digits: int = 1) -> str:
 
 
 def find(root: Path = ROOT) -> dict[str, Path]:
-    """The experiments, by name: 04-recurrent is experiments/04_recurrent.py."""
+    """The experiments, by name: recurrent is experiments/recurrent.py."""
     paths = sorted((root / "experiments").glob("[0-9][0-9]_*.py"))
     return {path.stem.replace("_", "-"): path for path in paths}
 

@@ -1,8 +1,8 @@
 """The exercises of a chapter: a task in two languages, a stub, a check and an answer.
 
 A task begins with `**练习 1，题目。** …` and its twin `**Exercise 1: title.** …`. Three Python
-fences follow, each with the exercise's id: `exercise="05-1"` holds the stub, then, folded,
-`check="05-1"` tests the names that the stub defines, and `answer="05-1"` defines them.
+fences follow, each with the exercise's id: `exercise="multi-head-1"` holds the stub, then, folded,
+`check="multi-head-1"` tests the names that the stub defines, and `answer="multi-head-1"` defines them.
 """
 
 import ast

@@ -28,7 +28,7 @@ Table = list[list[str]]
 
 
 def load(name: str, root: Path = ROOT) -> dict[str, Any]:
-    """The record of that name, such as `04-recurrent`."""
+    """The record of that name, such as `recurrent`."""
     return json.loads((root / RECORDS / f"{name}.json").read_text("utf-8"))
 
 

@@ -2,7 +2,7 @@ r"""Number figures and formulas, and let the text refer to them by number.
 
 A figure of a chapter is `fig-NAME`, after its file. A formula that says `\label{eq-NAME}` is
 `eq-NAME`. A link to one of them gains its number: `[图](#fig-heads)` becomes 图 5.1, and
-`[Equation](05-multi-head.md#eq-heads)` becomes Equation (5.1).
+`[Equation](multi-head.md#eq-heads)` becomes Equation (5.1).
 """
 
 import re

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attention_book.runtime import ComputeConfig
+from attention_book.compute import ComputeConfig
 
 
 FUNCTIONS: dict[str, Any] = {  # and what they return

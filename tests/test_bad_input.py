@@ -11,49 +11,51 @@ import torch
 from torch import Tensor, nn
 
 import attention_book
-from attention_book.caches import (
+from attention_book.attention.caches import (
     KeyValue,
     KeyValueCache,
     StaticKeyValueCache,
 )
-from attention_book.convolution import ConvolutionAsAttention
-from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer, make_split
-from attention_book.decoder import teacher_forcing_pair
-from attention_book.decoding import beam_search, generate, sampler
-from attention_book.encoder import FeedForward, PostNorm, PreNorm, SwiGLU
-from attention_book.explain import HeatMap
-from attention_book.fast_decoding import (
-    IncrementalDecoder,
-    StaticDecoder,
-    Translator,
-    fast_beam_search,
-    fast_generate,
-)
+from attention_book.attention.convolution import ConvolutionAsAttention
+from attention_book.data.split import make_split
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.models.decoder import teacher_forcing_pair
+from attention_book.generation.beam import beam_search
+from attention_book.generation.generate import generate
+from attention_book.generation.strategies import sampler
+from attention_book.models.encoder import FeedForward, PostNorm, PreNorm, SwiGLU
+from attention_book.interpret.pictures import HeatMap
+from attention_book.generation.cuda_graphs import StaticDecoder
+from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.fast_beam import fast_beam_search
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.generation.translator import Translator
 from attention_book.interpret import (
     attention_flow,
     attention_rollout,
 )
-from attention_book.language_models import (
+from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.losses import chunked_cross_entropy
-from attention_book.multi_head import (
+from attention_book.training.chunked_loss import chunked_cross_entropy
+from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
     join_heads,
     split_heads,
 )
-from attention_book.non_autoregressive import (
+from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
     lowest_k,
     mask_predict,
     random_mask,
 )
-from attention_book.padding import PackedMask, PaddingLayout
-from attention_book.pooling import GaussianPooling, gaussian_pooling
-from attention_book.positions import (
+from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.pooling import GaussianPooling, gaussian_pooling
+from attention_book.attention.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
@@ -62,9 +64,9 @@ from attention_book.positions import (
     SinusoidalPositions,
     position_angles,
 )
-from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq, greedy_decode
-from attention_book.runtime import ON_CPU
-from attention_book.scoring import (
+from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq, greedy_decode
+from attention_book.compute import ON_CPU
+from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
     dot_product_attention,
@@ -73,20 +75,20 @@ from attention_book.scoring import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.tasks import (
+from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
+from attention_book.models.text_heads import (
     SequenceClassifier,
-    TextConfig,
-    TextEncoder,
     TokenClassifier,
 )
-from attention_book.texts import BPETokenizer
+from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.training import TrainingConfig
 from attention_book.training.losses import cross_entropy
-from attention_book.transformer import Embedding, TransformerConfig
-from attention_book.vit.attention_maps import attention_maps, rollout
-from attention_book.vit.config import ViTConfig
-from attention_book.vit.patches import patchify
-from attention_book.vit.training import random_affine
+from attention_book.models.transformer import Embedding, TransformerConfig
+from attention_book.interpret.vit_maps import attention_maps, rollout
+from attention_book.models.vit_config import ViTConfig
+from attention_book.models.patches import patchify
+from attention_book.training.images import random_affine
 from tests.factories import (
     make_config,
     make_text_config,

@@ -57,7 +57,7 @@ Two causal masks are left.
 ```
 """
 PAGES = {
-    "chapters/00-preface.md": """# 序 | Preface {#preface}
+    "preface.md": """# 序 | Preface {#preface}
 
 ```python title="attention_book/__init__.py"
 __all__: list[str] = []
@@ -97,7 +97,7 @@ DIAGRAM = """from literate.drawing import Drawing
 drawing = Drawing(40)
 drawing.text(230, 20, "大树 | a big tree")
 """
-RECORD = """{"command": "nox -s experiments -- 02-apple", "seeds": [0, 1, 2],
+RECORD = """{"command": "nox -s experiments -- scoring-apple", "seeds": [0, 1, 2],
 "tables": {"taste": [["甜 | sweet"], ["5"]]}}"""
 
 

@@ -1,4 +1,4 @@
-"""attention_book.caches: token by token equals everything at once."""
+"""attention_book.attention.caches: token by token equals everything at once."""
 
 import copy
 
@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from attention_book import KeyValueCache, MultiHeadAttention, padding_mask
-from attention_book.caches import StaticKeyValueCache
-from attention_book.padding import PackedMask, PaddingLayout
-from attention_book.positions import ALiBiAttention, RotaryAttention
+from attention_book.attention.caches import StaticKeyValueCache
+from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.positions import ALiBiAttention, RotaryAttention
 
 
 BATCH = 3

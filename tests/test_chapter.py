@@ -283,7 +283,7 @@ def test_a_file_belongs_to_one_chapter_that_may_own_it(
 
 def test_the_root_is_the_preface_and_the_workshop(tmp_path: Path) -> None:
     titles = [f"attention_book/{name}.py" for name in ("__init__", "_api")]
-    write(tmp_path, "chapters/00-preface.md", *titles)
+    write(tmp_path, "preface.md", *titles)
     write(tmp_path, "chapters/30-pie.md", "attention_book/__main__.py")
     preface, pie = read_all(tmp_path)
     assert [*preface.modules] == titles

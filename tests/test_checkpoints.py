@@ -18,28 +18,28 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from attention_book.checkpoints import (
+from attention_book.io.files import read_tensors, write_tensors
+from attention_book.io.models import load_model, save_model
+from attention_book.io.progress import (
     fingerprint,
     load_checkpoint,
-    load_model,
-    open_tensors,
-    read_tensors,
     save_checkpoint,
-    save_model,
-    write_tensors,
 )
-from attention_book.checkpoints.files import read_signed
-from attention_book.corpus import SPECIAL_TOKENS, WordTokenizer
-from attention_book.corpus.tokenizers import Tokenizer
-from attention_book.non_autoregressive import (
+from attention_book.io.tensor_files import open_tensors
+from attention_book.io.files import read_signed
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.tokenizers.words import Tokenizer
+from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
-from attention_book.recurrent import AttentiveSeq2Seq, Seq2Seq
-from attention_book.texts import BPETokenizer
+from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
+from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.training import BatchLoader, Trainer, TrainingConfig
-from attention_book.transformer import Transformer
-from attention_book.vit import ViT, ViTConfig
+from attention_book.models.transformer import Transformer
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
 from tests.factories import make_config, make_examples, make_transformer
 from tests.test_training import (
     MODELS,
@@ -396,7 +396,7 @@ def test_twenty_kills_of_two_trainings_lose_nothing(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 import torch
-from attention_book.checkpoints import write_tensors
+from attention_book.io.files import write_tensors
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = sys.argv[1]
 write_tensors(path, {"x": torch.zeros(10)}, {"n": "old"})

@@ -1,4 +1,4 @@
-"""attention_book.checks: what is refused, in which words, and what is not read."""
+"""attention_book._checks: what is refused, in which words, and what is not read."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.checks import (
+from attention_book._checks import (
     check_even,
     check_heads,
     check_inputs,

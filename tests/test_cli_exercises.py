@@ -173,7 +173,7 @@ def test_the_language_is_that_of_the_locale(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     said = CliRunner().invoke(app, ["exercise", EXERCISE]).output
-    assert ("练习 03-2，只看过去" in said) == chinese
+    assert ("练习 by-hand-2，只看过去" in said) == chinese
     said = CliRunner().invoke(app, ["exercise", "99-9"]).output
     assert ("没有练习 99-9" in said) == chinese
 
@@ -201,18 +201,18 @@ def test_a_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
         LC_ALL="en_US.ISO-8859-1",
         PYTHONIOENCODING="latin-1",
     )
-    assert "练习 03-2，只看过去\n" in found.stdout.decode("utf-8")
+    assert "练习 by-hand-2，只看过去\n" in found.stdout.decode("utf-8")
 
 
 @pytest.mark.parametrize(
     ("code", "language", "status", "said"),
     [
-        (RIGHT, "zh", 0, "练习 03-2 通过"),
+        (RIGHT, "zh", 0, "练习 by-hand-2 通过"),
         (
             WRONG,
             "en",
             1,
-            "Exercise 03-2 failed: the first token sees itself alone, "
+            "Exercise by-hand-2 failed: the first token sees itself alone, "
             "with weight 1: its output is V's row",
         ),
     ],
@@ -238,18 +238,18 @@ def test_an_exercise_of_the_book_in_a_terminal(
 
 def test_right_code_passes(ex: Path, check: Callable[..., Any]) -> None:
     write(ex, '\n    print("mine")\n    return n - 1')
-    assert check() == (0, "mine\nExercise 02-1 passed\n")
-    assert check("zh") == (0, "mine\n练习 02-1 通过\n")
+    assert check() == (0, "mine\nExercise scoring-1 passed\n")
+    assert check("zh") == (0, "mine\n练习 scoring-1 通过\n")
 
 
 def test_wrong_code_is_told_what_is_wrong(
     ex: Path, check: Callable[..., Any]
 ) -> None:
     write(ex, "\n    return n - 2")
-    assert check() == (1, "Exercise 02-1 failed: 3 less 1 is 2\n")
-    assert check("zh") == (1, "练习 02-1 没有通过：3 减 1 是 2\n")
+    assert check() == (1, "Exercise scoring-1 failed: 3 less 1 is 2\n")
+    assert check("zh") == (1, "练习 scoring-1 没有通过：3 减 1 是 2\n")
     ex.write_text(ex.read_text("utf-8").replace("n - 2", "n + 1"), "utf-8")
-    assert check() == (1, "Exercise 02-1 failed: {more} 4\n")
+    assert check() == (1, "Exercise scoring-1 failed: {more} 4\n")
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_what_goes_wrong_is_one_line(
     assert says.format(line) in said
     status, said = check("zh")
     assert status == 1
-    assert said.startswith("练习 02-1 没有")
+    assert said.startswith("练习 scoring-1 没有")
 
 
 def test_what_goes_wrong_before_the_check_is_one_line(
@@ -319,7 +319,7 @@ def test_an_endless_loop_is_stopped(
 ) -> None:
     write(ex, "    print('on it')\n    while True:\n        pass")
     monkeypatch.setattr(exercises, "_TIME_LIMIT", 2)
-    wanted = "on it\nExercise 02-1 failed: it was not done after 2 seconds\n"
+    wanted = "on it\nExercise scoring-1 failed: it was not done after 2 seconds\n"
     assert check() == (1, wanted)
 
 
@@ -339,7 +339,7 @@ def test_what_a_file_has_started_ends_with_it(ex: Path) -> None:
         check=False,
         timeout=60,
     )
-    assert found.stdout == b"Exercise 02-1 passed\n"
+    assert found.stdout == b"Exercise scoring-1 passed\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of signals")
@@ -411,7 +411,7 @@ def test_a_renamed_function_is_asked_for(
     write(ex, "    return n - 1")
     text = ex.read_text("utf-8")
     ex.write_text(text.replace("def peel", "def mine"), "utf-8")
-    wanted = "Exercise 02-1 failed: ex.py does not define peel; use that name"
+    wanted = "Exercise scoring-1 failed: ex.py does not define peel; use that name"
     assert check() == (1, f"{wanted}\n")
     assert "ex.py 里没有 peel，请用这个名字" in check("zh")[1]
 
@@ -453,11 +453,11 @@ def test_a_byte_order_mark_does_no_harm(ex: Path) -> None:
         (lambda text: text.split("\n", 1)[1], "its first line must name the"),
         (
             lambda text: "",
-            "must name the exercise: # attention-book exercise 03-2",
+            "must name the exercise: # attention-book exercise by-hand-2",
         ),
         (
             lambda text: text.replace("02-1", "02-11"),
-            "there is no exercise 02-11; near it are 02-1, 02-2\n",
+            "there is no exercise scoring-11; near it are 02-1, 02-2\n",
         ),
         (lambda text: text + "\nx = (\n", "a syntax error: '(' was never"),
         (lambda text: text + "\nreturn 1\n", "'return' outside function"),

@@ -49,7 +49,7 @@ def shell(line: str) -> tuple[int, str, str]:
 def test_what_needs_no_pytorch_does_not_import_it(tmp_path: Path) -> None:
     """Nor does the package itself, until a name of it is used."""
     file = tmp_path / "ex.py"
-    file.write_text("# attention-book exercise 03-2\nx = (", "utf-8")
+    file.write_text("# attention-book exercise by-hand-2\nx = (", "utf-8")
     corpus = tmp_path / "letters.tsv"
     letters = "abcdefghijklmnopqrstuvwxyz"
     corpus.write_text("\n".join(f"{c * 5}\t{c} 词" for c in letters), "utf-8")
@@ -60,7 +60,7 @@ import attention_book.__main__
 from attention_book.cli.app import main
 statuses = []
 for line in (
-    "--help", "--version", "exercise", "exercise 03-2", "exercise 99-9",
+    "--help", "--version", "exercise", "exercise by-hand-2", "exercise 99-9",
     "check {file}", "corpus {corpus}", "corpus klingon", "corpus no.tsv",
     "nonsense", "--nonsense",
 ):
@@ -70,7 +70,7 @@ for line in (
     except SystemExit as ended:
         statuses.append(ended.code)
     assert "torch" not in sys.modules, line
-assert attention_book.vit.ViT is attention_book.ViT
+assert attention_book.models.vit.ViT is attention_book.ViT
 assert "torch" in sys.modules
 print(*statuses)
 """
@@ -198,7 +198,7 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
         printed += os.read(ours, 1 << 16)
     process.communicate()
     os.close(ours)
-    assert "练习 03-2，只看过去" in printed.decode(shown)
+    assert "练习 by-hand-2，只看过去" in printed.decode(shown)
 
 
 def test_a_translation_imports_no_compiler() -> None:

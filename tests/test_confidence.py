@@ -1,4 +1,4 @@
-"""attention_book.decoding.confidence and the Translator that uses it."""
+"""attention_book.generation.confidence and the Translator that uses it."""
 
 import copy
 import math
@@ -7,11 +7,14 @@ import random
 import pytest
 import torch
 
-from attention_book.corpus.special_tokens import BOS, EOS, UNSURE
-from attention_book.corpus.tokenizers import WordTokenizer
-from attention_book.decoding import Calibration, sequence_log_probs
-from attention_book.fast_decoding import Translator
-from attention_book.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.special_tokens import BOS, EOS, UNSURE
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.generation.confidence import (
+    Calibration,
+    sequence_log_probs,
+)
+from attention_book.generation.translator import Translator
+from attention_book.models.transformer import Transformer, TransformerConfig
 
 
 SOURCE = WordTokenizer.train(["a b c d e f ."])

@@ -1,4 +1,4 @@
-"""attention_book.convolution against nn.Conv1d."""
+"""attention_book.attention.convolution against nn.Conv1d."""
 
 import re
 
@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attention_book import attention_weights
-from attention_book.convolution import ConvolutionAsAttention
+from attention_book.attention.convolution import ConvolutionAsAttention
 from literate.chapter import defined_in
 
 
@@ -42,7 +42,7 @@ def test_it_is_the_convolution(
 @pytest.mark.parametrize("width", [1, 3, 5])
 def test_it_equals_the_plain_one_of_the_chapter(width: int) -> None:
     plain = defined_in(
-        "docs/chapters/07-convolution.md",
+        "docs/attention/convolution.md",
         "layers_needed",  # for what its cell imports
         "convolve_by_attention",
     )["convolve_by_attention"]

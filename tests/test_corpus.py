@@ -10,25 +10,20 @@ from collections import defaultdict
 import pytest
 import torch
 
-from attention_book.corpus import (
+from attention_book.data.batches import make_batches, pad
+from attention_book.data.grammar import Phrase, sentence
+from attention_book.data.punctuation import detokenize, tokenize
+from attention_book.data.split import is_held_out, make_split
+from attention_book.tokenizers.special_tokens import (
     BOS,
     EOS,
     PAD,
     SPECIAL_TOKENS,
-    Phrase,
-    Tokenizer,
-    WordTokenizer,
-    detokenize,
-    is_held_out,
-    make_batches,
-    make_split,
-    pad,
-    sentence,
-    tokenize,
 )
-from attention_book.corpus.grammar import statement
-from attention_book.corpus.leaks import find_leaks, read_pairs
-from attention_book.corpus.lexicon import (
+from attention_book.tokenizers.words import Tokenizer, WordTokenizer
+from attention_book.data.grammar import statement
+from attention_book.data.leaks import find_leaks, read_pairs
+from attention_book.data.lexicon import (
     _COLOURS,
     _NOUNS,
     _NUMBERS,

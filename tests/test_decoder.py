@@ -1,16 +1,16 @@
-"""attention_book.decoder against PyTorch's layers and itself, step by step."""
+"""attention_book.models.decoder against PyTorch's layers and itself, step by step."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book.caches import KeyValueCache
-from attention_book.decoder import Decoder, DecoderLayer, teacher_forcing_pair
-from attention_book.encoder import FeedForward, PostNorm, PreNorm
-from attention_book.multi_head import MultiHeadAttention
-from attention_book.padding import PackedMask, PaddingLayout
-from attention_book.positions import RotaryAttention
-from attention_book.scoring import causal_mask, padding_mask
+from attention_book.attention.caches import KeyValueCache
+from attention_book.models.decoder import Decoder, DecoderLayer, teacher_forcing_pair
+from attention_book.models.encoder import FeedForward, PostNorm, PreNorm
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.positions import RotaryAttention
+from attention_book.attention.functional import causal_mask, padding_mask
 from literate.chapter import defined_in
 from tests.torch_state import randomise, stack_state
 
@@ -96,7 +96,7 @@ def test_it_equals_pytorch_forward_and_backward(
 def test_a_layer_equals_the_plain_class_of_its_chapter(
     is_causal: bool,
 ) -> None:
-    chapter = defined_in("docs/chapters/09-decoder.md", "DecoderLayer")
+    chapter = defined_in("docs/transformer/decoder.md", "DecoderLayer")
     plain = chapter["DecoderLayer"](D, HEADS, D_FF)
     ours = make_decoder(PostNorm).layers[0]
     state = {

@@ -1,11 +1,11 @@
-"""attention_book.encoder against PyTorch's layers and plain formulas."""
+"""attention_book.models.encoder against PyTorch's layers and plain formulas."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.encoder import (
+from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
     FeedForward,
@@ -13,8 +13,8 @@ from attention_book.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.multi_head import MultiHeadAttention
-from attention_book.scoring import padding_mask
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.functional import padding_mask
 from literate.chapter import defined_in
 from tests.torch_state import randomise, stack_state
 
@@ -104,7 +104,7 @@ def test_a_layer_equals_the_plain_class_of_its_chapter(
     name: str, residual: type[PostNorm]
 ) -> None:
     chapter = defined_in(
-        "docs/chapters/08-encoder.md", "EncoderLayer", "PreNormEncoderLayer"
+        "docs/transformer/encoder.md", "EncoderLayer", "PreNormEncoderLayer"
     )
     plain = chapter[name](D, HEADS, D_FF)
     ours = make_encoder(residual).layers[0]

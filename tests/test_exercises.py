@@ -29,7 +29,7 @@ $$
 n - 1
 $$
 
-```python exercise="02-1"
+```python exercise="scoring-1"
 def peel(n):
     """Take one off."""
     raise NotImplementedError
@@ -37,7 +37,7 @@ def peel(n):
 
 /// details | 检查 | Check
 
-```python check="02-1"
+```python check="scoring-1"
 import math
 
 assert peel(math.floor(3.5)) == 2, "3 减 1 是 2 | 3 less 1 is 2"
@@ -51,7 +51,7 @@ assert peel(math.floor(3.5)) == 2, "3 减 1 是 2 | 3 less 1 is 2"
 
 Subtract.
 
-```python answer="02-1"
+```python answer="scoring-1"
 def peel(n):
     """Take one off."""
     return n - 1
@@ -102,11 +102,11 @@ def test_a_question_may_be_a_title_and_stand_without_code() -> None:
 
 
 def test_every_name_of_a_stub_is_wanted() -> None:
-    start = 'exercise="02-1"\n'
+    start = 'exercise="scoring-1"\n'
     more = "import math\nfrom math import pi\n\nSEEDS, core = 5, [i for i in (1, 2)]\n"
     text = CHAPTER.replace(start, start + more)
     text = text.replace(
-        'answer="02-1"\n', 'answer="02-1"\nSEEDS, core = 6, 1\n'
+        'answer="scoring-1"\n', 'answer="scoring-1"\nSEEDS, core = 6, 1\n'
     )
     assert chapter(text).exercises[0].wanted == ["SEEDS", "core", "peel"]
 
@@ -115,7 +115,7 @@ def test_every_name_of_a_stub_is_wanted() -> None:
     ("text", "line", "says"),
     [
         (without("check"), ANSWER - 5, "here stands the check of 02-1, not"),
-        (without("answer"), STUB, "exercise 02-1 has no answer; write it in"),
+        (without("answer"), STUB, "exercise scoring-1 has no answer; write it in"),
         (without("exercise"), CHECK - 5, "here stands the exercise of 02-1"),
         (CHAPTER[: CHAPTER.index("/// details")], STUB, "has no check; write"),
         (
@@ -124,9 +124,9 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             "02-1 has no answer",
         ),
         (CHAPTER.replace("02-1", "02-2"), STUB, "is that of 02-1, not 02-2"),
-        (CHAPTER.replace("02-1", "2-1"), STUB, 'write exercise="02-1"'),
+        (CHAPTER.replace("02-1", "2-1"), STUB, 'write exercise="scoring-1"'),
         (
-            CHAPTER.replace('answer="02-1"', 'answer="02-2"'),
+            CHAPTER.replace('answer="scoring-1"', 'answer="scoring-2"'),
             ANSWER,
             "is that of 02-1, not 02-2",
         ),
@@ -204,12 +204,12 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             "the answer does not define peel, as the stub does",
         ),
         (
-            CHAPTER.replace('check="02-1"', "check"),
+            CHAPTER.replace('check="scoring-1"', "check"),
             CHECK,
             "would not be tested",
         ),
         (
-            CHAPTER.replace('check="02-1"', 'check="02-1" answer="02-1"'),
+            CHAPTER.replace('check="scoring-1"', 'check="scoring-1" answer="scoring-1"'),
             CHECK,
             "would not be tested",
         ),
@@ -274,7 +274,7 @@ def test_an_exercise_sees_nothing_but_itself(book: Book) -> None:
     assert "name 'SEEDS' is not defined" in book.run().stdout
 
     used = CHAPTER.replace("import math\n\nassert", "assert")
-    used = used.replace('answer="02-1"\n', 'answer="02-1"\nimport math\n\n\n')
+    used = used.replace('answer="scoring-1"\n', 'answer="scoring-1"\nimport math\n\n\n')
     book.write(used)
     said = book.run().stdout
     assert "2 failed, 1 passed" in said  # with the answer as with the stub
@@ -383,12 +383,12 @@ def test_a_book_without_exercises_has_no_file_of_them(book: Book) -> None:
 
 def test_the_page_labels_a_stub_and_says_how_to_check_it() -> None:
     woven = weave(chapter(CHAPTER), "zh")
-    assert '```python title="练习 02-1"\ndef peel(n):' in woven
+    assert '```python title="练习 scoring-1"\ndef peel(n):' in woven
     assert "```python\nimport math\n" in woven
-    assert woven.index("{#exercises") < woven.index("exercise 02-1 > ex.py")
-    assert woven.index("exercise 02-1 > ex.py") < woven.index("练习 1，")
+    assert woven.index("{#exercises") < woven.index("exercise scoring-1 > ex.py")
+    assert woven.index("exercise scoring-1 > ex.py") < woven.index("练习 1，")
     english = weave(chapter(CHAPTER), "en")
-    assert '```python title="Exercise 02-1"' in english
+    assert '```python title="Exercise scoring-1"' in english
     assert english.count("attention-book check ex.py") == 2  # one is hidden
     none = CHAPTER[: CHAPTER.index("**练习")]
     assert "attention-book" not in weave(chapter(none), "zh")

@@ -86,7 +86,7 @@ def test_an_experiment_leaves_a_record_and_fills_its_fences(
 ) -> None:
     assert main(["04"], orchard) == 0
     found = load("04-apple", orchard)
-    assert found["command"] == "nox -s experiments -- 04-apple"
+    assert found["command"] == "nox -s experiments -- recurrent-apple"
     assert found["seeds"] == [0, 1, 2]
     assert found["results"] == {
         "sweet": [0.5, 0.6, 0.7],
@@ -249,11 +249,11 @@ def test_a_faulty_experiment_is_refused(
     ("old", "new", "line", "says"),
     [
         ("04-apple", "04-pear", 3, "there is no experiments/records/04-pear"),
-        ("04-apple", "04-pear", 3, "run: nox -s experiments -- 04-pear"),
+        ("04-apple", "04-pear", 3, "run: nox -s experiments -- recurrent-pear"),
         ("taste", "colour", 3, "04-apple has no table colour; it has: taste"),
         ("50.0–70.0", "55.0–70.0", 5, "'青 | green  60.0% (50.0–70.0)  2.0"),
         ("`x`  ", "`y`  ", 4, "this fence '苹果 | apple  `y`  甜 | sweet'"),
-        ("甜", "糖", 4, "run: nox -s experiments -- 04-apple --tables"),
+        ("甜", "糖", 4, "run: nox -s experiments -- recurrent-apple --tables"),
         ("2.0)\n", "2.0)\n青  1  2\n", 6, "has here 'nothing', this fence '青"),
         ("\n青 | green    60.0% (50.0–70.0)  2.0 (2.0–2.0)", "", 5, "'nothing'"),
     ],
@@ -338,7 +338,7 @@ def test_the_page_shows_a_table_and_what_it_rests_on(shown: Chapter) -> None:
     assert "| 60.0% (50.0–70.0) | 2.0 (2.0–2.0) |" in woven
     assert (
         '<figcaption markdown="span">Mean (min–max) of 3 seeds, made again '
-        "by `nox -s experiments -- 04-apple`<small" in woven
+        "by `nox -s experiments -- recurrent-apple`<small" in woven
     )
     assert "3 个种子的平均值（最小–最大），用 `nox" in weave(shown, "zh")
 

@@ -15,40 +15,40 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_book.checkpoints import save_model
-from attention_book.corpus import (
+from attention_book.io.models import save_model
+from attention_book.data.batches import pad
+from attention_book.tokenizers.special_tokens import (
     BOS,
     EOS,
     PAD,
     SPECIAL_TOKENS,
-    WordTokenizer,
-    pad,
 )
-from attention_book.decoding import beam_search, generate
-from attention_book.fast_decoding import (
-    IncrementalDecoder,
-    PrepackedLinear,
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.generation.beam import beam_search
+from attention_book.generation.generate import generate
+from attention_book.generation import cuda_graphs as captured, prepacked
+from attention_book.generation.cuda_graphs import (
     StaticDecoder,
     StaticDecodingState,
-    Translator,
-    captured,
-    fast_beam_search,
-    fast_generate,
-    prepacked,
 )
-from attention_book.fast_decoding.decoder import (
+from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.fast_beam import fast_beam_search
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.generation.prepacked import PrepackedLinear
+from attention_book.generation.translator import Translator
+from attention_book.generation.decoder import (
     MAX_ROWS_FUSED,
     single_query_attention,
 )
-from attention_book.fast_decoding.generate import drop_finished
-from attention_book.multi_head import MultiHeadAttention
-from attention_book.non_autoregressive import (
+from attention_book.generation.fast_generate import drop_finished
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
-from attention_book.runtime import ON_CPU
-from attention_book.scoring import scaled_dot_product_attention
-from attention_book.transformer import (
+from attention_book.compute import ON_CPU
+from attention_book.attention.functional import scaled_dot_product_attention
+from attention_book.models.transformer import (
     FeedForwardKind,
     Norm,
     Positions,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from attention_book.corpus import make_split
-from attention_book.corpus.wide_grammar import make_wide_split
-from attention_book.fast_decoding import GRAMMAR, Translator
-from attention_book.transformer import PRESETS
+from attention_book.data.split import make_split
+from attention_book.data.wide_grammar import make_wide_split
+from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.models.transformer import PRESETS
 from benchmarks.grammar_model import (
     PEOPLE,
     Judged,
@@ -94,7 +94,7 @@ def test_chapter_54_quotes_these_figures(written: dict[str, Any]) -> None:
     people = written["people"]
     wrong, flagged = people["wrong"], people["wrong, flagged"]
     right, alarms = people["right"], people["right, flagged"]
-    text = Path("docs/chapters/54-confidence.md").read_text("utf-8")
+    text = Path("docs/source/confidence.md").read_text("utf-8")
     assert f"| {wrong} wrong | {wrong - flagged} | {flagged} |" in text
     assert f"| {right} right | {right - alarms} | {alarms} |" in text
     for exact_percent in [*written["exact"].values()][:2]:

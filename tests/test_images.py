@@ -19,23 +19,14 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from typer.testing import CliRunner
 
-from attention_book.checkpoints import (
-    read_tensors,
-    save_model,
-    write_tensors,
-)
+from attention_book.io.files import read_tensors, write_tensors
+from attention_book.io.models import save_model
 from attention_book.cli import app
-from attention_book.images import (
-    DIGITS,
-    UNSURE,
-    Classifier,
-    find_ink,
-    load_vit,
-    read_digit,
-    to_pixels,
-)
-from attention_book.runtime import get_compute_config
-from attention_book.vit import ViT, resize
+from attention_book.data.images import find_ink, read_digit, to_pixels
+from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
+from attention_book.io.pretrained.vit import load_vit
+from attention_book.compute import get_compute_config
+from attention_book.models.vit import ViT, resize
 from benchmarks import digits_model, strokes
 from tests.factories import make_transformer, make_vit
 from tests.torch_state import randomise
@@ -342,7 +333,7 @@ def test_the_chapter_says_what_is_written_down(kind: str, what: str) -> None:
         means.append(sum(found) / len(found))
     spread = f"({min(means):.1f}–{max(means):.1f})"
     row = rf"{sum(means) / len(means):.1f} {spread}"
-    chapter = Path("docs/chapters/37-images.md").read_text("utf-8")
+    chapter = Path("docs/source/images.md").read_text("utf-8")
     assert chapter.count(f"| {row} |") >= 2  # in both languages
 
 

@@ -8,18 +8,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attention_book.corpus.special_tokens import EOS, PAD
-from attention_book.decoding import sampler
-from attention_book.language_models import (
-    IGNORED,
+from attention_book.tokenizers.special_tokens import EOS, PAD
+from attention_book.generation.strategies import sampler
+from attention_book.data.masking import IGNORED, mask_tokens
+from attention_book.generation.text import fill_blank, generate_text
+from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
-    NGramModel,
-    fill_blank,
-    generate_text,
-    mask_tokens,
 )
-from attention_book.tasks import TextConfig
+from attention_book.models.ngrams import NGramModel
+from attention_book.models.text_config import TextConfig
 
 
 CONFIG = TextConfig(

@@ -176,9 +176,9 @@ def test_no_module_is_longer_than_a_concept(package: dict[str, str]) -> None:
 
 def test_imports_are_found_wherever_they_stand() -> None:
     source = """
-import attention_book.checks as checks
+import attention_book._checks as checks
 from attention_book import caches, Transformer
-from attention_book.corpus.batches import pad
+from attention_book.data.batches import pad
 import torch.nn
 
 def later():
@@ -199,13 +199,13 @@ def later():
 
 def test_a_cycle_is_seen() -> None:
     parts = {
-        "scoring.py": "from attention_book.corpus.batches import pad",
-        "corpus/batches.py": "import attention_book.padding",
+        "scoring.py": "from attention_book.data.batches import pad",
+        "corpus/batches.py": "import attention_book.attention.packed",
         "padding.py": "def f():\n    from attention_book import scoring",
     }
     (fault,) = cycles(parts)
     assert fault.count(" imports ") == 3
-    parts["padding.py"] = "from attention_book.padding import f"
+    parts["padding.py"] = "from attention_book.attention.packed import f"
     assert list(cycles(parts)) == []
 
 
@@ -282,7 +282,7 @@ def test_a_name_that_is_neither_listed_nor_private_is_seen(
 
 
 def test_a_folder_lists_what_it_gathers() -> None:
-    source = "from attention_book.corpus.batches import pad"
+    source = "from attention_book.data.batches import pad"
     parts = {"corpus/__init__.py": f'{source}\n__all__ = ["pad"]'}
     assert list(unlisted(parts)) == []
     parts = {"corpus/__init__.py": f"{source}\n__all__ = []"}

@@ -1,4 +1,4 @@
-"""attention_book.losses against PyTorch, in value, gradients and cost."""
+"""attention_book.training.chunked_loss against PyTorch, in value, gradients and cost."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_book.losses import (
+from attention_book.training.chunked_loss import (
     _CHUNK_SIZES,
     _cross_entropy_forward,
     chunked_cross_entropy,

@@ -1,4 +1,4 @@
-"""attention_book.multi_head against PyTorch's layer and plain loops."""
+"""attention_book.attention.multi_head against PyTorch's layer and plain loops."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from attention_book import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.multi_head import join_heads, split_heads
+from attention_book.attention.multi_head import join_heads, split_heads
 from literate.chapter import defined_in
 from tests.torch_state import attention_state
 
@@ -47,7 +47,7 @@ def pytorch_layer(ours: MultiHeadAttention) -> nn.MultiheadAttention:
 
 def test_it_equals_the_plain_class_of_its_chapter() -> None:
     chapter = defined_in(
-        "docs/chapters/05-multi-head.md", "MultiHeadAttention"
+        "docs/attention/multi-head.md", "MultiHeadAttention"
     )
     plain = chapter["MultiHeadAttention"](D, HEADS)
     ours = make_layer()

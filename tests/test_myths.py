@@ -14,7 +14,7 @@ from literate.blocks import LANGUAGES, WORD, Block, heading
 from literate.chapter import CHAPTERS, Chapter, Twin, defined_in, read
 
 
-MYTHS = Path("docs/chapters/27-myths.md")
+MYTHS = Path("docs/trust/myths.md")
 # What the book has promised to put right, and the id of the entry that does.
 # First the mistakes of the material that the book grew from.
 OWED = {

@@ -1,4 +1,4 @@
-"""attention_book.non_autoregressive against a plain computation of the same."""
+"""attention_book.models.mask_predict against a plain computation of the same."""
 
 from typing import Any, get_args
 
@@ -7,8 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.corpus import BOS, EOS, PAD, pad
-from attention_book.non_autoregressive import (
+from attention_book.data.batches import pad
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
+from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
     lowest_k,
@@ -17,7 +18,7 @@ from attention_book.non_autoregressive import (
     random_mask,
     refine,
 )
-from attention_book.scoring import padding_mask
+from attention_book.attention.functional import padding_mask
 from attention_book.training import (
     Batch,
     BatchLoader,
@@ -25,7 +26,7 @@ from attention_book.training import (
     TrainingConfig,
     make_batch,
 )
-from attention_book.transformer import Norm, Positions
+from attention_book.models.transformer import Norm, Positions
 from literate.chapter import defined_in
 from tests.factories import make_config
 from tests.torch_state import randomise
@@ -91,7 +92,7 @@ def plain_loss(model: MaskedTransformer, masked: Tensor) -> Tensor:
 
 def test_it_equals_the_plain_code_of_its_chapter() -> None:
     chapter = defined_in(
-        "docs/chapters/14-non-autoregressive.md",
+        "docs/beyond/denoising.md",
         "PlainMaskedTransformer",
         "lowest",
         "fill_in_loss",

@@ -1,12 +1,12 @@
-"""attention_book.padding: packed tokens attend as padded ones."""
+"""attention_book.attention.packed: packed tokens attend as padded ones."""
 
 import pytest
 import torch
 from torch import Tensor
 
 from attention_book import MultiHeadAttention
-from attention_book.padding import PackedMask, PaddingLayout
-from attention_book.positions import ALiBiAttention, RotaryAttention
+from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.positions import ALiBiAttention, RotaryAttention
 
 
 BATCH = 3

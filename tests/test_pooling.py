@@ -1,4 +1,4 @@
-"""attention_book.pooling against the textbook formula."""
+"""attention_book.attention.pooling against the textbook formula."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attention_book import GaussianPooling
-from attention_book.pooling import gaussian_pooling
+from attention_book.attention.pooling import gaussian_pooling
 
 
 QUERIES = 5

@@ -1,4 +1,4 @@
-"""attention_book.positions against plain loops and complex numbers."""
+"""attention_book.attention.positions against plain loops and complex numbers."""
 
 import cmath
 import math
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_book import KeyValueCache, attention_weights, causal_mask
-from attention_book.caches import KeyValue
-from attention_book.positions import (
+from attention_book.attention.caches import KeyValue
+from attention_book.attention.positions import (
     ALiBi,
     ALiBiAttention,
     LearnedPositions,
@@ -245,7 +245,7 @@ def test_long_alibi_in_half_precision_is_nearly_that_in_single(
     torch.testing.assert_close(output.float(), expected, atol=2e-2, rtol=0)
 
 
-PLAIN = "docs/chapters/06-positions.md"  # whose classes these must equal
+PLAIN = "docs/attention/positions.md"  # whose classes these must equal
 
 
 def test_positions_equal_the_plain_ones_of_the_chapter() -> None:

@@ -1,4 +1,4 @@
-"""attention_book.pretrained against transformers, and hostile folders."""
+"""attention_book.io.pretrained against transformers, and hostile folders."""
 
 import hashlib
 import json
@@ -19,10 +19,11 @@ from typer.testing import CliRunner
 
 from attention_book import beam_search, generate
 from attention_book.cli import app
-from attention_book.corpus import EOS, make_split
-from attention_book.fast_decoding import Translator
-from attention_book.language_models import CausalLanguageModel
-from attention_book.pretrained import (
+from attention_book.data.split import make_split
+from attention_book.tokenizers.special_tokens import EOS
+from attention_book.generation.translator import Translator
+from attention_book.models.language import CausalLanguageModel
+from attention_book.io.pretrained import (
     JoinedViews,
     MarianTransformer,
     Pretrained,
@@ -34,9 +35,11 @@ from attention_book.pretrained import (
     reading,
     save_pretrained,
 )
-from attention_book.pretrained import folders as folders_module
-from attention_book.pretrained.families import FAMILIES
-from attention_book.tasks import TextConfig, TextEncoder, TokenClassifier
+from attention_book.io.pretrained import folders as folders_module
+from attention_book.io.pretrained.families import FAMILIES
+from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
+from attention_book.models.text_heads import TokenClassifier
 from tests.test_images import a_model, timm_state
 from tests.torch_state import randomise
 
@@ -346,7 +349,7 @@ def test_fingerprints_on_the_page_are_theirs(name: str) -> None:
         if not any(x in key for x in unsaved)
     ]
     found = hashlib.sha256("".join(lines).encode()).hexdigest()
-    page = Path("docs/chapters/58-pretrained-files.md").read_text("utf-8")
+    page = Path("docs/source/pretrained-files.md").read_text("utf-8")
     assert f"{name:22}{found[:32]}" in page
 
 
@@ -944,7 +947,7 @@ def test_what_no_class_of_theirs_does_is_not_written(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from attention_book.pretrained import from_pretrained
+from attention_book.io.pretrained import from_pretrained
 
 def status(name):
     text = Path("/proc/self/status").read_text()

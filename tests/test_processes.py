@@ -1,4 +1,4 @@
-"""attention_book.processes: ranks, failures, checkpoints in several processes."""
+"""attention_book.training.processes: ranks, failures, checkpoints in several processes."""
 
 import hashlib
 import json
@@ -21,16 +21,12 @@ import torch.distributed as dist
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
-from attention_book.checkpoints import (
-    load_checkpoint,
-    load_model,
-    open_tensors,
-    read_tensors,
-    save_checkpoint,
-    write_tensors,
-)
-from attention_book.corpus import make_split
-from attention_book.processes import (
+from attention_book.io.files import read_tensors, write_tensors
+from attention_book.io.models import load_model
+from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.io.tensor_files import open_tensors
+from attention_book.data.split import make_split
+from attention_book.training.processes import (
     RANK_VARS,
     TIMEOUT,
     ErrorReporter,

@@ -1,4 +1,4 @@
-"""attention_book.recurrent against PyTorch's cells and plain loops."""
+"""attention_book.models.seq2seq against PyTorch's cells and plain loops."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.recurrent import (
+from attention_book.models.seq2seq import (
     AttentiveSeq2Seq,
     RecurrentEncoder,
     Seq2Seq,

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from attention_book.corpus import make_split, sentence
-from attention_book.robust import (
+from attention_book.data.grammar import sentence
+from attention_book.data.split import make_split
+from attention_book.evaluation import (
     HEURISTICS,
     NEW_NAMES,
     Inference,
@@ -38,7 +39,7 @@ from attention_book.robust import (
     with_counterparts,
     with_new_name,
 )
-from attention_book.robust.occupations import MEN, OCCUPATIONS, WOMEN
+from attention_book.evaluation.occupations import MEN, OCCUPATIONS, WOMEN
 
 
 def draw_bools(n: int, seed: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""attention_book.gpu: costs by hand and by PyTorch's counter, and timing."""
+"""attention_book.profiling: costs by hand and by PyTorch's counter, and timing."""
 
 import itertools
 import re
@@ -10,7 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_book.gpu import (
+from attention_book.profiling import (
     Cost,
     Roofline,
     attention_cost,
@@ -22,7 +22,7 @@ from attention_book.gpu import (
     timing,
     transformer_flops,
 )
-from attention_book.runtime import (
+from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
     Precision,

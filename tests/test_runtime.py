@@ -1,4 +1,4 @@
-"""attention_book.runtime: what is chosen, what is refused, what is restored."""
+"""attention_book.compute: what is chosen, what is refused, what is restored."""
 
 import importlib
 import random
@@ -14,21 +14,19 @@ from PIL import Image
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from attention_book.checkpoints import load_checkpoint, save_checkpoint
+from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.cli import app
-from attention_book.corpus import BOS, EOS, SPECIAL_TOKENS, WordTokenizer
-from attention_book.decoding import beam_search
-from attention_book.fast_decoding import (
-    GRAMMAR,
-    IncrementalDecoder,
-    StaticDecoder,
-    Translator,
-    fast_beam_search,
-    fast_generate,
-    translator,
-)
-from attention_book.images import Classifier
-from attention_book.runtime import (
+from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.generation.beam import beam_search
+from attention_book.generation import translator
+from attention_book.generation.cuda_graphs import StaticDecoder
+from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.fast_beam import fast_beam_search
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation.classifier import Classifier
+from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
     bucket_length,
@@ -38,7 +36,7 @@ from attention_book.runtime import (
     seeded,
     selected_kernel,
 )
-from attention_book.scoring import fused_attention
+from attention_book.attention.functional import fused_attention
 from attention_book.training import (
     Batch,
     BatchLoader,
@@ -49,7 +47,7 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.transformer import Positions
+from attention_book.models.transformer import Positions
 from tests.factories import (
     make_examples,
     make_trainer,

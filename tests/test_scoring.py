@@ -1,4 +1,4 @@
-"""attention_book.scoring against PyTorch, plain loops and its own promises."""
+"""attention_book.attention.functional against PyTorch, plain loops and its own promises."""
 
 import itertools
 import math
@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_book import scoring
-from attention_book.scoring import (
+from attention_book.attention import functional as scoring
+from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
     dot_product_attention,
@@ -335,7 +335,7 @@ def test_fused_attention_holds_no_matrix_of_scores() -> None:
     """Ask the operating system how much a process of its own grew."""
     program = """
 import resource, torch
-from attention_book.scoring import fused_attention
+from attention_book.attention.functional import fused_attention
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 small = torch.randn(1, 1, 64, 64)
 fused_attention(small, small, small, is_causal=True)

@@ -13,32 +13,35 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.speech_and_graphs import (
-    RATE,
-    WORDS,
-    GraphAttention,
-    NodeClassifier,
-    SpeechRecognizer,
-    Utterance,
-    add_noise,
-    ctc_collapse,
+from attention_book.data.audio import read_wave, write_wave
+from attention_book.data.hops import (
+    hop_distances,
+    make_graphs,
+    train_on_graphs,
+)
+from attention_book.data.recognition import (
     edit_distance,
     error_rate,
-    hop_distances,
-    log_mel_spectrogram,
-    make_graphs,
-    make_utterances,
-    mel_filters,
-    neighbour_mask,
     pad_spectrograms,
-    read_wave,
     recognize,
-    synthesize,
-    train_on_graphs,
     train_recognizer,
     with_noise,
-    write_wave,
 )
+from attention_book.data.spectrogram import log_mel_spectrogram, mel_filters
+from attention_book.data.synthesis import (
+    RATE,
+    WORDS,
+    Utterance,
+    add_noise,
+    make_utterances,
+    synthesize,
+)
+from attention_book.models.graph import (
+    GraphAttention,
+    NodeClassifier,
+    neighbour_mask,
+)
+from attention_book.models.speech import SpeechRecognizer, ctc_collapse
 from tests.torch_state import randomise
 
 

@@ -11,27 +11,28 @@ import torch
 from sklearn.metrics import f1_score
 from torch import Tensor, nn
 
-from attention_book.corpus import BOS, pad
-from attention_book.corpus.lexicon import (
+from attention_book.data.batches import pad
+from attention_book.tokenizers.special_tokens import BOS
+from attention_book.data.lexicon import (
     _COLOURS,
     _NOUNS,
     _NUMBERS,
     _QUALITIES,
 )
-from attention_book.corpus.wide_grammar import (
+from attention_book.data.wide_grammar import (
     CONSTRUCTIONS,
     draw_construction,
     wide_sentence,
 )
-from attention_book.tasks import (
+from attention_book.models.text_config import TextConfig
+from attention_book.models.text_heads import (
     SequenceClassifier,
-    TextConfig,
     TokenClassifier,
 )
-from attention_book.tasks.reviews import Review, make_reviews
-from attention_book.tasks.sentences import LabelledSentence, draw_sentences
-from attention_book.tasks.tags import UPOS, tag_words
-from attention_book.tasks.training import (
+from attention_book.data.reviews import Review, make_reviews
+from attention_book.data.review_sentences import LabelledSentence, draw_sentences
+from attention_book.data.tags import UPOS, tag_words
+from attention_book.training.texts import (
     IGNORED,
     collate,
     predict,
@@ -41,7 +42,7 @@ from literate.chapter import defined_in
 from tests.torch_state import randomise
 
 
-CHAPTER = "docs/chapters/16-tasks.md"
+CHAPTER = "docs/language/tasks.md"
 N_LABELS = 5
 ROWS = [[BOS, 3, 7, 3, 9, 10, 2], [BOS, 8, 4]]
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attention_book.caches import KeyValueCache
-from attention_book.tasks import TextConfig, TextEncoder
+from attention_book.attention.caches import KeyValueCache
+from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
 from tests.factories import make_text_config
 from tests.torch_state import randomise, stack_state
 

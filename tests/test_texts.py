@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from attention_book.corpus import BOS, EOS, PAD, WordTokenizer
-from attention_book.texts import (
-    BPETokenizer,
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.data.cleaning import (
     clean,
     dedup_key,
     normalize_message,
-    read_catalogues,
-    read_dataset,
-    read_help,
-    read_tsv,
     split_pairs,
+)
+from attention_book.data.help_pages import read_help
+from attention_book.data.readers import read_catalogues, read_dataset, read_tsv
+from attention_book.tokenizers.bpe import (
+    BPETokenizer,
     tokenizer_from_json,
     tokenizer_to_json,
 )

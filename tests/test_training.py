@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from attention_book import checks
-from attention_book.corpus import PAD, SPECIAL_TOKENS, WordTokenizer
+from attention_book import _checks as checks
+from attention_book.tokenizers.special_tokens import PAD, SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     BatchLoader,
     BatchSource,
@@ -30,8 +31,9 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.transformer import Transformer
-from attention_book.vit import Digits, ImageBatches, classification_loss
+from attention_book.models.transformer import Transformer
+from attention_book.data.digits import Digits
+from attention_book.training.images import ImageBatches, classification_loss
 from tests.factories import make_examples, make_transformer, make_vit
 
 

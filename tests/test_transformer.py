@@ -1,4 +1,4 @@
-"""attention_book.transformer against torch.nn.Transformer and itself."""
+"""attention_book.models.transformer against torch.nn.Transformer and itself."""
 
 import dataclasses
 from typing import Any, get_args
@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book.caches import KeyValueCache
-from attention_book.scoring import causal_mask
-from attention_book.transformer import (
+from attention_book.attention.caches import KeyValueCache
+from attention_book.attention.functional import causal_mask
+from attention_book.models.transformer import (
     FeedForwardKind,
     Norm,
     Positions,

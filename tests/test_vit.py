@@ -11,26 +11,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.checkpoints import load_checkpoint, save_checkpoint
+from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.training import (
     Trainer,
     TrainingConfig,
     learning_rate_at,
     validation_loss,
 )
-from attention_book.vit import (
-    Digits,
+from attention_book.data.digits import Digits, digits
+from attention_book.interpret.vit_maps import attention_maps, rollout
+from attention_book.models.patches import patchify
+from attention_book.models.vit import ViT, resize
+from attention_book.models.vit_config import ViTConfig
+from attention_book.training.images import (
     ImageBatch,
     ImageBatches,
-    ViT,
-    ViTConfig,
-    attention_maps,
     classification_loss,
-    digits,
-    patchify,
     random_affine,
-    resize,
-    rollout,
     train_classifier,
 )
 from literate.chapter import defined_in
@@ -80,7 +77,7 @@ def test_the_papers_sizes() -> None:
 
 def test_it_equals_the_plain_class_of_its_chapter() -> None:
     chapter = defined_in(
-        "docs/chapters/15-vit.md", "torch", "patchify", "VisionTransformer"
+        "docs/beyond/vit.md", "torch", "patchify", "VisionTransformer"
     )
     plain = chapter["VisionTransformer"](
         SIZE, 5, CHANNELS, CLASSES, d=24, h=4, d_ff=40, L=2

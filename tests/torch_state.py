@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from attention_book.decoder import DecoderLayer
+from attention_book.models.decoder import DecoderLayer
 
 
 State = dict[str, Tensor]

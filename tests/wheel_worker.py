@@ -37,7 +37,7 @@ def main(wheel: Path, sdist: Path) -> None:
         parts = [name.split("/", 1)[1] for name in archive.getnames()]
     for wanted in (
         "attention_book/exercises.json",
-        "docs/chapters/02-scoring.md",
+        "docs/attention/scoring.md",
         "README.md",
         "noxfile.py",
     ):
@@ -104,7 +104,7 @@ def compiled_training_is_eager_training() -> None:
     """By inductor, which takes most of a minute."""
     import torch
 
-    from attention_book.checkpoints import read_tensors
+    from attention_book.io.files import read_tensors
 
     if not shutil.which(os.environ.get("CXX", "g++")):
         print("no C++ compiler here: train --compile was NOT tried")

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (7e9b51fb179a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (7e9b51fb179a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
 import re
@@ -49,7 +49,7 @@ _COMMANDS = {  # the module of each, and what it does
     ),
     "exercise": (
         "exercises",
-        "List the exercises, or print one to write on: exercise 03-2 > ex.py.",
+        "List the exercises, or print one to write on: exercise by-hand-2 > ex.py.",
     ),
     "check": (
         "exercises",

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (60376eca1006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (60376eca1006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Run a reader's file and the check of its exercise. A process of its own."""
 
 import contextlib

@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (42569f5588b5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (42569f5588b5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import contextlib
 import difflib
@@ -107,7 +107,7 @@ def exercise(
     ] = None,
     language: _Language = None,
 ) -> None:
-    """List the exercises, or print one to write on: exercise 03-2 > ex.py."""
+    """List the exercises, or print one to write on: exercise by-hand-2 > ex.py."""
     side = language or _here()
     if exercise_id:
         found = _find(exercise_id, language)

@@ -1,10 +1,10 @@
-# Made from docs/chapters/40-cli.md (a40f6925e0e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (a40f6925e0e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Option
 
-from attention_book.runtime import Precision
+from attention_book.compute import Precision
 
 
 __all__ = [

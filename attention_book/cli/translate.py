@@ -1,4 +1,4 @@
-# Made from docs/chapters/40-cli.md (726d686607e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (726d686607e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -26,12 +26,12 @@ from attention_book.cli.options import (
     ModelFile,
     PrecisionName,
 )
-from attention_book.corpus.special_tokens import SPECIAL_TOKENS
-from attention_book.corpus.tokenizers import WordTokenizer
-from attention_book.decoding.alignment import cross_weights
-from attention_book.decoding.confidence import Translation
-from attention_book.fast_decoding.translator import GRAMMAR, Translator
-from attention_book.runtime import ComputeConfig, get_compute_config
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.generation.alignment import cross_weights
+from attention_book.generation.confidence import Translation
+from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.compute import ComputeConfig, get_compute_config
 
 
 __all__ = [
@@ -109,8 +109,8 @@ def _load(
     """Make the translator of a file, or of a folder with a Marian model."""
     if checkpoint is None:
         return Translator.load(model, compute)
-    from attention_book.pretrained.folders import from_pretrained
-    from attention_book.pretrained.marian import MarianTransformer
+    from attention_book.io.pretrained.folders import from_pretrained
+    from attention_book.io.pretrained.marian import MarianTransformer
 
     found = from_pretrained(checkpoint)
     if not isinstance(found.model, MarianTransformer):

@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (0b8be5b4d290). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (0b8be5b4d290). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.interpret.attribution import (
     gradient_x_input,
     integrated_gradients,

@@ -1,4 +1,4 @@
-# Made from docs/chapters/24-interpret.md (48172aa33e68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/interpret.md (48172aa33e68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.checks import check_size
+from attention_book._checks import check_size
 from attention_book.interpret.probe import trace
 
 

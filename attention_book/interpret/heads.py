@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (eea19c3b89ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (eea19c3b89ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from attention_book.multi_head import MultiHeadAttention
+from attention_book.attention.multi_head import MultiHeadAttention
 
 
 __all__ = ["find_heads", "without_heads"]

@@ -1,4 +1,4 @@
-# Made from docs/chapters/60-explain.md (74fedeb4c4bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (74fedeb4c4bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from typing import Any
 

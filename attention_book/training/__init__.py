@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (11a2cda05ca7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (11a2cda05ca7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import (
     Batch,

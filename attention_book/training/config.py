@@ -1,10 +1,10 @@
-# Made from docs/chapters/43-training-loop.md (b7830e20355e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (b7830e20355e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from attention_book.checks import check_number, check_rate
-from attention_book.runtime import Precision
+from attention_book._checks import check_number, check_rate
+from attention_book.compute import Precision
 
 
 __all__ = ["Schedule", "TrainingConfig"]

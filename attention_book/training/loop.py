@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (9285b5055680). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (9285b5055680). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 
@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from attention_book.runtime import (
+from attention_book.compute import (
     ComputeConfig,
     compute_context,
     get_compute_config,

@@ -1,9 +1,9 @@
-# Made from docs/chapters/12-training.md (06978c9d8d6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (06978c9d8d6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book.checks import check_loss_inputs
+from attention_book._checks import check_loss_inputs
 
 
 __all__ = ["cross_entropy"]

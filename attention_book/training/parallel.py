@@ -1,4 +1,4 @@
-# Made from docs/chapters/43-training-loop.md (430d2c560f3f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (430d2c560f3f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from contextlib import AbstractContextManager, nullcontext
 
 from torch import Tensor, nn

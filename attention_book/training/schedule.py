@@ -1,4 +1,4 @@
-# Made from docs/chapters/12-training.md (8b9e5a01255a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (8b9e5a01255a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 from attention_book.training.config import TrainingConfig

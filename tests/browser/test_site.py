@@ -14,8 +14,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from attention_book.explain import explain_sentence, to_html
-from attention_book.fast_decoding import Translator
+from attention_book.interpret.explanations import explain_sentence
+from attention_book.interpret.pictures import to_html
+from attention_book.generation.translator import Translator
 from literate.chapter import ROOT
 from literate.glossary import terms
 from tests.browser.conftest import WIDE, Visitor
@@ -27,8 +28,8 @@ PAGES = sorted(
     for path in (ROOT / "site" / edition).glob("**/index.html")
 )
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
-SCORING = "chapters/02-scoring/"
-FUSED = "chapters/42-fused-attention/"
+SCORING = "attention/scoring/"
+FUSED = "fast/flash/"
 STRAY_STOPS = """() => [...document.querySelectorAll(".arithmatex")]
   .filter(formula => formula.offsetParent && formula.offsetWidth <= 200)
   .filter(formula => {
@@ -385,7 +386,7 @@ def test_chapters_figures_and_parts_have_their_place(
     assert (
         parts.evaluate_all("all => all.filter(part => part.open).length") == 1
     )
-    other = page.locator("nav.book a[href$='08-encoder/']")
+    other = page.locator("nav.book a[href$='encoder/']")
     expect(other).to_be_hidden()
     parts.nth(2).locator("summary").first.click()
     expect(other).to_be_visible()
@@ -508,7 +509,7 @@ def test_package_and_chapter_link_both_ways(
 ) -> None:
     page = visit.open(f"/{edition}/{FUSED}")
     page.locator(".api a", has_text="fused_attention").click()
-    page.wait_for_url("**/api/scoring/#attention_book.scoring.fused_attention")
+    page.wait_for_url("**/api/scoring/#attention_book.attention.functional.fused_attention")
     entry = page.locator(".doc-object:has(h2:has-text('fused_attention'))")
     entry.locator(f"+ p a[href*='{FUSED}']").click()
     page.wait_for_url(f"**/{edition}/{FUSED}#fused")
@@ -566,7 +567,7 @@ INSIDE = """tip => {
 @pytest.mark.parametrize("edition", ["zh", "en"])
 def test_a_term_says_what_it_means(tour: Visitor, edition: str) -> None:
     """To the mouse and to the keyboard, wide and narrow, light and dark."""
-    page = tour.open(f"/{edition}/chapters/03-by-hand/")
+    page = tour.open(f"/{edition}/attention/by-hand/")
     ids = page.evaluate(
         "[...document.querySelectorAll('[id]')].map(e => e.id)"
     )

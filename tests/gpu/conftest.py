@@ -44,7 +44,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch.device]:
 
 def _in_context(device: torch.device) -> Iterator[torch.device]:
     """Yield the device, with the kernels that the package would take."""
-    from attention_book.runtime import compute_context, get_compute_config
+    from attention_book.compute import compute_context, get_compute_config
 
     with compute_context(get_compute_config(device, "fp32")):
         yield device

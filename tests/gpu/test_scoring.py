@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.pooling import gaussian_pooling
-from attention_book.runtime import (
+from attention_book.attention.pooling import gaussian_pooling
+from attention_book.compute import (
     compute_context,
     get_compute_config,
     selected_kernel,
 )
-from attention_book.scoring import (
+from attention_book.attention.functional import (
     causal_mask,
     fused_attention,
     padding_mask,

@@ -7,12 +7,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.caches import KeyValueCache
-from attention_book.language_models import (
+from attention_book.attention.caches import KeyValueCache
+from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.tasks import SequenceClassifier, TokenClassifier
+from attention_book.models.text_heads import (
+    SequenceClassifier,
+    TokenClassifier,
+)
 from tests.factories import compile_backend, make_text_config
 
 

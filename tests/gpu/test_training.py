@@ -17,19 +17,20 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_book.gpu import measure_roofline, time_calls
-from attention_book.losses import (
+from attention_book.profiling import measure_roofline, time_calls
+from attention_book.training.chunked_loss import (
     chunked_cross_entropy,
     chunked_translation_loss,
 )
-from attention_book.runtime import get_compute_config
+from attention_book.compute import get_compute_config
 from attention_book.training import (
     BatchLoader,
     Trainer,
     TrainingConfig,
     make_batch,
 )
-from attention_book.vit import Digits, ImageBatches
+from attention_book.data.digits import Digits
+from attention_book.training.images import ImageBatches
 from tests.factories import make_examples, make_transformer
 
 
@@ -154,7 +155,7 @@ FAILING = """
 import sys, time
 from pathlib import Path
 import torch
-from attention_book.processes import process_group
+from attention_book.training.processes import process_group
 report = lambda text: print("said:", text)
 with process_group(Path(sys.argv[1]), "cuda", report=report) as (s, device):
     s.reduce(torch.zeros(1, device=device)).item()

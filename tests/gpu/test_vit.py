@@ -8,14 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.vit import (
-    Digits,
-    ViT,
-    attention_maps,
-    resize,
-    rollout,
-    train_classifier,
-)
+from attention_book.data.digits import Digits
+from attention_book.interpret.vit_maps import attention_maps, rollout
+from attention_book.models.vit import ViT, resize
+from attention_book.training.images import train_classifier
 from tests.factories import compile_backend, make_vit
 
 

@@ -76,7 +76,7 @@ def test_hints_at_tf32_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     ("category", "module", "message"),
     [
         (UserWarning, "torch.cuda.graphs", "The CUDA Graph is empty. This"),
-        (DeprecationWarning, "attention_book.runtime", "AnnAssign.__init__"),
+        (DeprecationWarning, "attention_book.compute", "AnnAssign.__init__"),
         (UserWarning, "torch.nn.functional", "Flash attention kernel not us"),
         (UserWarning, "torch.autograd.graph", "cuDNN SDPA backward got grad"),
     ],

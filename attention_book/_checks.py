@@ -1,0 +1,308 @@
+# Made from docs/source/checks.md (e5a1c5ff492e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+import torch
+from torch import Tensor
+
+
+__all__ = [
+    "check_even",
+    "check_heads",
+    "check_inputs",
+    "check_layer_input",
+    "check_lengths",
+    "check_loss_inputs",
+    "check_mask",
+    "check_number",
+    "check_positive",
+    "check_rate",
+    "check_size",
+    "check_source",
+    "check_tensor",
+    "check_text",
+    "check_texts",
+    "check_token_ids",
+    "check_vectors",
+    "check_whole",
+    "check_width",
+    "is_readable",
+]
+
+
+def check_tensor(name: str, x: object) -> None:
+    """Raise ValueError unless x is a tensor."""
+    if not isinstance(x, Tensor):
+        raise ValueError(f"{name} must be a tensor, got {_brief(x)}")
+
+
+def _brief(x: object) -> str:
+    """Return x in a few words, for messages."""
+    text = repr(x) if isinstance(x, Real | str | None) else type(x).__name__
+    return text if len(text) < 50 else f"{text[:40]}…"
+
+
+def check_inputs(
+    query: Tensor, key: Tensor, value: Tensor, *, enable_gqa: bool = False
+) -> None:
+    """Raise ValueError unless batches and dtypes agree, and keys have values.
+
+    With enable_gqa one head of keys may serve several heads of queries.
+    """
+    for name, x in ("query", query), ("key", key), ("value", value):
+        check_tensor(name, x)
+        if x.ndim < 2 or not x.is_floating_point() or not x.shape[-1]:
+            raise ValueError(
+                f"{name} must be a floating-point tensor (..., length, width "
+                f">= 1), got {x.dtype} of shape {tuple(x.shape)}"
+            )
+    same = query.dtype == key.dtype == value.dtype
+    if not same and not torch.is_autocast_enabled(query.device.type):
+        raise ValueError(
+            "query, key and value must have one dtype, got "
+            f"{query.dtype}, {key.dtype} and {value.dtype}"
+        )
+    if not query.device == key.device == value.device:
+        raise ValueError(
+            "query, key and value must lie on one device, got "
+            f"{query.device}, {key.device} and {value.device}"
+        )
+    if key.shape[:-1] != value.shape[:-1]:
+        raise ValueError(
+            "key and value must agree in all but width, got "
+            f"key {tuple(key.shape)} and value {tuple(value.shape)}"
+        )
+    agree = query.shape[:-2] == key.shape[:-2]
+    if enable_gqa and query.ndim == key.ndim > 2 and key.shape[-3]:
+        same_batch = query.shape[:-3] == key.shape[:-3]
+        agree = same_batch and query.shape[-3] % key.shape[-3] == 0
+    if not agree:
+        raise ValueError(
+            "query and key must agree in batch and heads, got "
+            f"query {tuple(query.shape)} and key {tuple(key.shape)}"
+        )
+
+
+def check_width(name: str, x: Tensor, width: int) -> None:
+    """Raise ValueError unless the last axis of x has that width."""
+    check_tensor(name, x)
+    if x.shape[-1:] != (width,):
+        raise ValueError(
+            f"{name} must be {width} wide, got shape {tuple(x.shape)}"
+        )
+
+
+def check_layer_input(name: str, x: Tensor, weight: Tensor) -> None:
+    """Raise ValueError unless a layer with this weight can take x.
+
+    Its width is the weight's last axis. Autocast makes dtypes equal.
+    """
+    check_width(name, x, weight.shape[-1])
+    if x.device != weight.device:
+        raise ValueError(
+            f"{name} must be on {weight.device} as the weights are, "
+            f"got {x.device}"
+        )
+    if x.dtype != weight.dtype and not (
+        x.is_floating_point() and torch.is_autocast_enabled(x.device.type)
+    ):
+        raise ValueError(
+            f"{name} must be {weight.dtype} as the weights are, got {x.dtype}"
+        )
+
+
+def check_vectors(x: Tensor, width: int) -> None:
+    """Raise ValueError unless x holds vectors of that width."""
+    check_width("x", x, width)
+    if x.ndim < 2 or not x.is_floating_point():
+        raise ValueError(
+            f"x must be a floating-point tensor (..., length, {width}), "
+            f"got {x.dtype} of shape {tuple(x.shape)}"
+        )
+
+
+def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless the mask is boolean and broadcasts to shape."""
+    check_tensor("mask", mask)
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask must be boolean, True = may attend, got {mask.dtype}"
+        )
+    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
+    misfits = [m for m, s in sizes if m not in (1, s)]
+    if mask.ndim > len(shape) or misfits:
+        raise ValueError(
+            "mask must broadcast to (..., queries, keys) = "
+            f"{tuple(shape)}, got {tuple(mask.shape)}"
+        )
+
+
+def check_whole(name: str, size: object) -> None:
+    """Raise ValueError unless this is a whole number; True is none."""
+    whole = isinstance(size, Integral | torch.SymInt)
+    if not whole or isinstance(size, bool):
+        raise ValueError(f"{name} must be a whole number, got {_brief(size)}")
+
+
+def check_size(name: str, size: int, min_size: int = 1) -> None:
+    """Raise ValueError unless the size is whole, and at least min_size."""
+    check_whole(name, size)
+    if size < min_size:
+        raise ValueError(f"{name} must be at least {min_size}, got {size}")
+
+
+def check_number(name: str, x: object) -> None:
+    """Raise ValueError unless this is a real number; True is none."""
+    if not isinstance(x, Real) or isinstance(x, bool):
+        raise ValueError(f"{name} must be a number, got {_brief(x)}")
+
+
+def check_rate(name: str, rate: float) -> None:
+    """Raise ValueError unless this is a dropout rate."""
+    check_number(name, rate)
+    if not 0 <= rate < 1:
+        raise ValueError(f"{name} must be in [0, 1), got {rate}")
+
+
+def check_positive(name: str, x: float) -> None:
+    """Raise ValueError unless this is a positive number."""
+    check_number(name, x)
+    if not x > 0:
+        raise ValueError(f"{name} must be positive, got {x}")
+
+
+def check_even(name: str, width: int) -> None:
+    """Raise ValueError unless the width is a whole number of pairs."""
+    check_whole(name, width)
+    if width < 2 or width % 2:
+        raise ValueError(f"{name} must be even and positive, got {width}")
+
+
+def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
+    """Raise ValueError unless the heads divide the width, and one another."""
+    check_size("d_model", d_model)
+    check_whole("n_heads", n_heads)
+    check_whole("n_kv_heads", n_kv_heads)
+    if n_heads < 1 or d_model % n_heads:
+        raise ValueError(
+            f"n_heads must divide d_model = {d_model}, got {n_heads}"
+        )
+    if n_kv_heads < 1 or n_heads % n_kv_heads:
+        raise ValueError(
+            f"n_kv_heads must divide n_heads = {n_heads}, got {n_kv_heads}"
+        )
+
+
+def is_readable(x: Tensor | int | float) -> bool:
+    """Whether the value of x may be looked at.
+
+    Plain numbers always, plain tensors on the CPU and not while compiling:
+    a GPU would have to be waited for, and a compiler sees no values.
+    """
+    if not isinstance(x, Tensor):
+        return True
+    is_plain = type(x) is Tensor  # a subclass may be sharded or have no values
+    return is_plain and x.is_cpu and not torch.compiler.is_compiling()
+
+
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def check_lengths(
+    name: str, lengths: Tensor, max_length: int, min_length: int = 1
+) -> None:
+    """Raise ValueError unless lengths are whole numbers in that range.
+
+    The range is checked where lengths are readable, as is_readable says.
+    """
+    check_tensor(name, lengths)
+    if lengths.ndim != 1 or lengths.dtype not in _WHOLE:
+        raise ValueError(
+            f"{name} must be whole numbers (batch,), got {lengths.dtype} of "
+            f"shape {tuple(lengths.shape)}"
+        )
+    if not is_readable(lengths) or not len(lengths):
+        return
+    if lengths.min() < min_length or lengths.max() > max_length:
+        raise ValueError(
+            f"{name} must be from {min_length} to {max_length}, "
+            f"got {lengths.tolist()}"
+        )
+
+
+def check_token_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
+    """Raise ValueError unless these are (batch, length) of a vocabulary.
+
+    The range is checked where they are readable, as is_readable says.
+    """
+    check_tensor(name, token_ids)
+    whole = token_ids.dtype in (torch.int32, torch.int64)  # what embeds
+    if token_ids.ndim != 2 or not whole:
+        raise ValueError(
+            f"{name} must be int64 or int32 (batch, length), got "
+            f"{token_ids.dtype} of shape {tuple(token_ids.shape)}"
+        )
+    _check_range(name, token_ids, vocab_size)
+
+
+def _check_range(name: str, x: Tensor, end: int) -> None:
+    """Raise ValueError where a readable x is below 0, or end and more."""
+    if not is_readable(x) or not x.numel():
+        return
+    lowest, highest = x.aminmax()
+    if lowest < 0 or highest >= end:
+        wrong = lowest if lowest < 0 else highest
+        raise ValueError(f"{name} must be from 0 to {end - 1}, got {wrong}")
+
+
+def check_loss_inputs(
+    x: Tensor, weight: Tensor, targets: Tensor, label_smoothing: float
+) -> None:
+    """Raise ValueError unless an output layer's loss can be had of these.
+
+    The range of targets is checked where they are readable.
+    """
+    check_tensor("weight", weight)
+    if weight.ndim != 2:
+        raise ValueError(
+            f"weight must be (vocab, d_model), got {tuple(weight.shape)}"
+        )
+    check_layer_input("x", x, weight)
+    check_tensor("targets", targets)
+    fits = x.ndim == 2 and targets.shape == x.shape[:1]
+    if targets.dtype != torch.int64 or not fits:
+        raise ValueError(
+            "targets must be int64, one for each row of x = "
+            f"{tuple(x.shape)}, got {targets.dtype} of shape "
+            f"{tuple(targets.shape)}"
+        )
+    _check_range("targets", targets, len(weight))
+    check_rate("label_smoothing", label_smoothing)
+
+
+def check_source(
+    source: Tensor, lengths: Tensor, vocab_size: int, min_length: int = 1
+) -> None:
+    """Raise ValueError unless these are padded sources and their lengths."""
+    check_token_ids("source", source, vocab_size)
+    check_lengths("lengths", lengths, source.shape[1], min_length)
+    if lengths.shape[0] != source.shape[0]:  # len would fix it in an export
+        raise ValueError(
+            f"lengths must be one for each of {source.shape[0]} sources, "
+            f"got {lengths.shape[0]}"
+        )
+
+
+def check_text(name: str, text: object) -> None:
+    """Raise ValueError unless this is a text."""
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be a text, got {_brief(text)}")
+
+
+def check_texts(name: str, texts: object) -> None:
+    """Raise ValueError unless this can be a sequence of texts.
+
+    One text is none, though Python would hand out its letters.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise ValueError(f"{name} must be several texts, got {_brief(texts)}")

@@ -1,0 +1,160 @@
+# Made from docs/fast/cache.md (31eaa8ec3285). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attention_book._checks import (
+    check_mask,
+    check_size,
+    check_tensor,
+    is_readable,
+)
+
+
+__all__ = [
+    "KeyValue",
+    "KeyValueCache",
+    "Position",
+    "StaticKeyValueCache",
+    "check_cache",
+]
+
+
+Position = int | Int[Tensor, ""]  # of a token in its sequence, from 0
+
+
+class KeyValue(NamedTuple):
+    """Keys and values of all heads, ready to be attended to."""
+
+    key: Tensor  # (*batch, n_kv_heads, keys, d_k)
+    value: Tensor  # (*batch, n_kv_heads, keys, d_k)
+
+
+class KeyValueCache:
+    """A preallocated buffer for the keys and values of a growing sequence.
+
+    Use it under torch.no_grad(): it is changed in place.
+
+    Args:
+        capacity: Most positions it can hold. Batch, heads, width, dtype and
+            device are those of the first keys.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        check_size("capacity", capacity)
+        self.capacity = capacity
+        self.length: Position = 0
+        self.buffer: KeyValue | None = None
+
+    def n_keys(self, n_new: int) -> int:
+        """Return how many keys there are once n_new more are stored."""
+        return int(self.length) + n_new
+
+    def append(self, key: Tensor, value: Tensor) -> KeyValue:
+        """Store some positions and return all so far, without a copy.
+
+        Raises:
+            ValueError: They do not fit; nothing is stored.
+        """
+        self._check(key, value)
+        first = int(self.length)
+        end = first + key.shape[-2]
+        if self.buffer is None:
+            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
+            self.buffer = KeyValue(
+                key.new_empty(shape), value.new_empty(shape)
+            )
+        self.buffer.key[..., first:end, :] = key
+        self.buffer.value[..., first:end, :] = value
+        self.length = end
+        return KeyValue(*(x[..., :end, :] for x in self.buffer))
+
+    def _check(self, key: Tensor, value: Tensor) -> None:
+        """Raise ValueError unless key and value fit.
+
+        A length on a GPU is not read, because that would have to wait.
+        """
+        for name, x in ("key", key), ("value", value):
+            check_tensor(name, x)
+            if x.ndim < 2:
+                raise ValueError(
+                    f"{name} must be (..., positions, width), got shape "
+                    f"{tuple(x.shape)}"
+                )
+        n_new = key.shape[-2]
+        readable = isinstance(self.length, int) or is_readable(self.length)
+        if readable and int(self.length) + n_new > self.capacity:
+            raise ValueError(
+                f"the cache holds at most {self.capacity} positions, "
+                f"{int(self.length)} are taken, got {n_new} more"
+            )
+        held = key if self.buffer is None else self.buffer.key
+        shape = (*held.shape[:-2], n_new, held.shape[-1])
+        for name, x in ("key", key), ("value", value):
+            if x.shape != shape or x.dtype != held.dtype:
+                raise ValueError(
+                    f"{name} must be {held.dtype} of shape {tuple(shape)}, "
+                    f"got {x.dtype} of shape {tuple(x.shape)}"
+                )
+
+
+def check_cache(
+    cache: KeyValueCache, memory: object, mask: object, x: Tensor, n_heads: int
+) -> None:
+    """Raise ValueError unless a layer may use the cache for x.
+
+    It is for self-attention on padded sequences, and the mask has to fit the
+    keys that the cache will hold.
+    """
+    if not isinstance(cache, KeyValueCache):
+        raise ValueError(
+            f"cache must be a KeyValueCache, got {type(cache).__name__}"
+        )
+    if memory is not None:
+        raise ValueError("cache is for self-attention, got memory as well")
+    if mask is None:
+        return
+    if not isinstance(mask, Tensor):
+        raise ValueError("cache is for padded sequences, got packed ones")
+    *batch, length, _ = x.shape
+    check_mask(mask, (*batch, n_heads, length, cache.n_keys(length)))
+
+
+class StaticKeyValueCache(KeyValueCache):
+    """A cache whose shapes never change and whose length is a tensor.
+
+    Args:
+        capacity: Most positions it can hold.
+        length: How many are taken; its owner advances it.
+    """
+
+    length: Int[Tensor, ""]
+
+    def __init__(self, capacity: int, length: Int[Tensor, ""]) -> None:
+        super().__init__(capacity)
+        self.length = length
+
+    def n_keys(self, n_new: int) -> int:
+        """Return how many keys there are to attend to: the whole buffer."""
+        return self.capacity
+
+    def append(self, key: Tensor, value: Tensor) -> KeyValue:
+        """Store some positions and return the whole buffer.
+
+        Raises:
+            ValueError: They do not fit; nothing is stored.
+        """
+        self._check(key, value)
+        if self.buffer is None:
+            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
+            self.buffer = KeyValue(
+                key.new_zeros(shape), value.new_zeros(shape)
+            )
+        positions = self.length.view(1)  # of one token
+        if (n := key.shape[-2]) != 1:
+            positions = torch.arange(n, device=key.device) + self.length
+        self.buffer.key.index_copy_(-2, positions, key)
+        self.buffer.value.index_copy_(-2, positions, value)
+        return self.buffer

@@ -1,0 +1,89 @@
+# Made from docs/source/sound-and-graphs.md (e40bcc94eae7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import wave
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_book._checks import check_size, check_tensor
+
+
+__all__ = ["read_wave", "write_wave"]
+
+
+def read_wave(path: Path | str) -> tuple[Float[Tensor, " samples"], int]:
+    """Read a WAV file of 8, 16, 24 or 32-bit whole numbers (PCM).
+
+    Channels are averaged. Nothing is resampled.
+
+    Returns:
+        The samples, from -1 to 1, and the sampling rate in Hz.
+
+    Raises:
+        ValueError: The file is none of these, is cut off or has no sound.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise ValueError("wanted a WAV file, got no regular file")
+    try:
+        with wave.open(str(path), "rb") as file:
+            channels = file.getnchannels()
+            width = file.getsampwidth()  # bytes
+            rate = file.getframerate()
+            n_bytes = file.getnframes() * channels * width
+            if n_bytes > path.stat().st_size:
+                raise ValueError("wanted a whole WAV file, got one cut off")
+            data = file.readframes(file.getnframes())
+    except (EOFError, wave.Error) as error:
+        why = str(error) or "a file that ends too soon"
+        raise ValueError(f"wanted a PCM WAV file, got: {why}") from None
+    if len(data) != n_bytes:
+        raise ValueError("wanted a whole WAV file, got one cut off")
+    if not data or width not in (1, 2, 3, 4) or rate < 1:
+        raise ValueError(
+            "wanted a WAV file with sound of 1 to 4 bytes a sample, got "
+            f"{n_bytes} bytes, {width} a sample, at {rate} Hz"
+        )
+    x = _to_samples(data, width)
+    return x.view(-1, channels).mean(dim=1), rate
+
+
+def _to_samples(data: bytes, width: int) -> Float[Tensor, " samples"]:
+    """Turn whole numbers, lowest byte first, into numbers from -1 to 1."""
+    x = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    if width == 1:  # the only width without a sign
+        return (x.float() - 128) / 128
+    places = 256.0 ** torch.arange(width, dtype=torch.float64)
+    x = (x.view(-1, width) * places).sum(dim=1)
+    half = 256.0**width / 2
+    x = torch.where(x < half, x, x - 2 * half)  # two's complement
+    return (x / half).float()
+
+
+def write_wave(
+    path: Path | str, waveform: Float[Tensor, " samples"], rate: int
+) -> None:
+    """Write sound from -1 to 1 as a WAV file of one channel and 16 bits.
+
+    Args:
+        path: Where to write.
+        waveform: The samples; what is beyond -1 and 1 is clipped.
+        rate: Sampling rate in Hz.
+
+    Raises:
+        ValueError: Samples that are no vector, or a rate below 1.
+    """
+    check_tensor("waveform", waveform)
+    check_size("rate", rate)
+    if waveform.ndim != 1 or not waveform.is_floating_point():
+        raise ValueError(
+            "waveform must be floating-point (samples,), got "
+            f"{waveform.dtype} of shape {tuple(waveform.shape)}"
+        )
+    whole = (32768 * waveform.detach().cpu()).round().clamp(-32768, 32767)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(whole.to(torch.int16).numpy().astype("<i2").tobytes())

@@ -1,0 +1,120 @@
+# Made from docs/source/texts.md (f08f98a4b1ef). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import gettext
+import struct
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+__all__ = [
+    "CATALOGUES",
+    "Pair",
+    "read_catalogues",
+    "read_dataset",
+    "read_tsv",
+]
+
+
+Pair = tuple[str, str]  # source, target
+CATALOGUES = [  # folders where systems keep what their programs say
+    "/usr/share/locale",
+    "/usr/share/locale-langpack",
+    "/usr/local/share/locale",
+    "/opt/homebrew/share/locale",
+]
+
+
+def read_catalogues(
+    language: str = "zh_CN", folders: Iterable[str | Path] = CATALOGUES
+) -> list[Pair]:
+    """Read the messages of this machine's programs, with translations.
+
+    Plural forms come as the singular; catalogues that can't be read are
+    left out with a warning.
+    """
+    pairs: dict[str, str] = {}
+    for folder in folders:
+        for path in sorted(Path(folder).glob(f"{language}/*/*.mo")):
+            try:
+                with path.open("rb") as file:
+                    found = gettext.GNUTranslations(file)
+            except (OSError, ValueError, LookupError, struct.error) as error:
+                warnings.warn(f"{path}: left out: {error}", stacklevel=2)
+                continue
+            # gettext looks up and does not list: there is no public way
+            for key, text in vars(found)["_catalog"].items():
+                message, form = key if isinstance(key, tuple) else (key, 0)
+                if form == 0 and message:  # an empty one is the heading
+                    # a context may stand before the message
+                    pairs.setdefault(message.split("\x04")[-1], text)
+    return list(pairs.items())
+
+
+def read_tsv(path: str | Path) -> list[Pair]:
+    """Read a text file: on each line source, tab, target; more is ignored.
+
+    Raises:
+        ValueError: The file is not such a text; says where and what came.
+    """
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path}:{number}: wanted UTF-8, "
+            f"got {error.object[error.start : error.start + 4]!r}"
+        ) from None
+    pairs = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if "\0" in line:
+            raise ValueError(f"{path}:{number}: wanted text, got a NUL byte")
+        parts = [part.strip() for part in line.split("\t")]
+        if line.strip() and (len(parts) < 2 or not all(parts[:2])):
+            raise ValueError(
+                f"{path}:{number}: wanted source, tab, target, "
+                f"got {line.strip()[:40]!r}"
+            )
+        if line.strip():
+            pairs.append((parts[0], parts[1]))
+    return pairs
+
+
+def read_dataset(
+    name: str, source: str = "en", target: str = "zh", split: str = "train"
+) -> list[Pair]:
+    """Read a data set of the Hugging Face library, which must be installed.
+
+    Its rows hold both languages, or a `translation` that holds both. A colon
+    in the name leads to one of its configurations:
+    Helsinki-NLP/opus-100:en-zh.
+
+    Raises:
+        ImportError: The library is not installed.
+        OSError: It can't be reached.
+        ValueError: There is none of that name, or a row lacks one of the
+            languages; says which row.
+    """
+    try:
+        import datasets
+    except ImportError:
+        raise ImportError("run first: pip install datasets") from None
+    folder = Path(name).exists()  # and no name, where a colon means more
+    path, _, part = (name, "", "") if folder else name.partition(":")
+    if not path:
+        raise ValueError(f"wanted the name of a data set, got {name!r}")
+    try:
+        rows: Any = datasets.load_dataset(path, part or None, split=split)
+    except datasets.exceptions.DatasetsError as error:
+        raise ValueError(f"{name}: {error}") from None
+    pairs = []
+    for number, row in enumerate(rows):
+        row = row.get("translation", row)
+        pair = row.get(source), row.get(target)
+        if not all(isinstance(text, str) for text in pair):
+            raise ValueError(
+                f"{name}: wanted texts {source} and {target} in row {number}, "
+                f"got {str(row)[:40]}"
+            )
+        pairs.append(pair)
+    return pairs

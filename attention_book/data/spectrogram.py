@@ -1,0 +1,105 @@
+# Made from docs/source/sound-and-graphs.md (054f017fe3b1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_book._checks import check_positive, check_size, check_tensor
+
+
+__all__ = ["log_mel_spectrogram", "mel_filters"]
+
+
+def _hz_to_mel(hz: Tensor) -> Tensor:
+    """Linear up to 1000 Hz, which are 15 mels; above, 27 mels a factor 6.4."""
+    above = 15 + 27 * torch.log(hz.clamp(min=1000) / 1000) / math.log(6.4)
+    return torch.where(hz < 1000, 3 * hz / 200, above)
+
+
+def _mel_to_hz(mel: Tensor) -> Tensor:
+    """The inverse of _hz_to_mel."""
+    above = 1000 * torch.exp((mel.clamp(min=15) - 15) * math.log(6.4) / 27)
+    return torch.where(mel < 15, 200 * mel / 3, above)
+
+
+def mel_filters(
+    rate: int, n_fft: int, n_mels: int
+) -> Float[Tensor, "{n_mels} frequencies"]:
+    """Triangles at equal distances in mels, from 0 Hz to half the rate.
+
+    Each rises from the peak of the one before and falls to that of the next.
+    Its height is 2 / its base in Hz, so that all have the same area.
+
+    Args:
+        rate: Sampling rate in Hz.
+        n_fft: Samples in a frame.
+        n_mels: Number of triangles.
+
+    Source: Slaney (1998), Auditory Toolbox, as in Whisper.
+    """
+    check_size("rate", rate, min_size=2)
+    check_size("n_fft", n_fft, min_size=2)
+    check_size("n_mels", n_mels)
+    hz = torch.linspace(0, rate / 2, n_fft // 2 + 1, dtype=torch.float64)
+    top = _hz_to_mel(hz[-1:]).item()
+    mels = torch.linspace(0, top, n_mels + 2, dtype=torch.float64)
+    corners = _mel_to_hz(mels)[:, None]
+    left, peak, right = corners[:-2], corners[1:-1], corners[2:]
+    rising = (hz - left) / (peak - left)
+    falling = (right - hz) / (right - peak)
+    triangles = torch.minimum(rising, falling).clamp(min=0)
+    return (2 / (right - left) * triangles).float()
+
+
+def log_mel_spectrogram(
+    waveform: Float[Tensor, "*batch samples"],
+    rate: int = 8000,
+    *,
+    n_mels: int = 40,
+    window: float = 0.025,
+    stride: float = 0.010,
+) -> Float[Tensor, "*batch {n_mels} frames"]:
+    """Turn sound into the logarithm of its power, by frame and frequency.
+
+    Args:
+        waveform: Samples, from -1 to 1; more than half a window of them.
+        rate: Sampling rate in Hz.
+        n_mels: Number of bands of frequencies.
+        window: Length of a frame in s.
+        stride: From one frame to the next, in s.
+
+    Returns:
+        One column for each stride: log10 of the power, at most 8 below the
+        largest, then (x + 4) / 4, which brings it to about -1 to 1.5.
+
+    Raises:
+        ValueError: There are too few samples, or a number is out of range.
+
+    Source: Radford et al. (2022), §2.2, and the code of Whisper.
+    """
+    check_tensor("waveform", waveform)
+    check_positive("window", window)
+    check_positive("stride", stride)
+    n_fft = round(window * rate)
+    hop = round(stride * rate)
+    check_size("samples in a stride", hop)
+    filters = mel_filters(rate, n_fft, n_mels).to(waveform)
+    least = max(n_fft // 2 + 1, hop)
+    if not waveform.ndim or waveform.shape[-1] < least:
+        raise ValueError(
+            f"waveform must be (..., {least} samples or more), got shape "
+            f"{tuple(waveform.shape)}"
+        )
+    flat = waveform.reshape(-1, waveform.shape[-1])
+    padded = F.pad(flat, (n_fft // 2, n_fft // 2), mode="reflect")
+    frames = padded.unfold(-1, n_fft, hop)  # (batch, frames, n_fft)
+    frames = frames[:, : waveform.shape[-1] // hop]
+    hann = torch.hann_window(n_fft, dtype=flat.dtype, device=flat.device)
+    power = torch.fft.rfft(frames * hann).abs() ** 2
+    mel = filters @ power.transpose(-2, -1)  # (batch, n_mels, frames)
+    log_mel = mel.clamp(min=1e-10).log10()
+    floor = log_mel.amax(dim=(-2, -1), keepdim=True) - 8
+    log_mel = torch.maximum(log_mel, floor)
+    return ((log_mel + 4) / 4).view(*waveform.shape[:-1], *mel.shape[-2:])

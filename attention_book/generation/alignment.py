@@ -1,0 +1,47 @@
+# Made from docs/source/batch-decoding.md (d8a1755fe17a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_book.tokenizers.special_tokens import BOS
+from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
+from attention_book.models.transformer import Transformer
+
+
+__all__ = ["cross_weights"]
+
+
+@torch.no_grad()
+def cross_weights(
+    model: Transformer, source: Sequence[int], target: Sequence[int]
+) -> Float[Tensor, "layers heads target source"]:
+    """Return the cross-attention weights of each layer for each target token.
+
+    target begins without `<bos>`: row j holds the weights by which target[j]
+    was generated. An empty target has the row of what would come first.
+    """
+    if not source:
+        raise ValueError("source must have one token or more, got 0")
+    device = model.target_embedding.tokens.weight.device
+    found: list[Tensor] = []
+
+    def hook(attention: MultiHeadAttention, inputs: tuple[Any, ...]) -> None:
+        found.append(attention_weights(attention, *inputs)[0])
+
+    handles = [
+        layer.cross_attention.register_forward_pre_hook(hook)
+        for layer in model.decoder.layers
+    ]
+    try:
+        model(
+            torch.tensor([source], device=device),
+            torch.tensor([len(source)], device=device),
+            torch.tensor([[BOS, *target[:-1]]], device=device),
+        )
+    finally:
+        for handle in handles:
+            handle.remove()
+    return torch.stack(found)

@@ -1,0 +1,62 @@
+# Made from docs/source/batch-decoding.md (8d6951851d1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_book._checks import check_number, check_whole
+
+
+__all__ = ["NextToken", "greedy", "sampler"]
+
+
+NextToken = Callable[[Tensor], Tensor]  # logits (batch, vocab) to (batch,)
+
+
+def greedy(
+    logits: Float[Tensor, "batch vocab"],
+) -> Int[Tensor, " batch"]:
+    """Return the token with the highest logit."""
+    return logits.argmax(-1)
+
+
+def sampler(
+    generator: torch.Generator,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+) -> NextToken:
+    """Make a strategy that samples tokens by their probability.
+
+    Args:
+        generator: The random generator.
+        temperature: What logits are divided by.
+        top_k: How many tokens take part, or None for all.
+        top_p: The probability that takes part; at least one token does.
+
+    Source: Fan et al. (2018), §5.4, for top-k; Holtzman et al. (2020), §3.1,
+        for top-p.
+    """
+    k = 1 if top_k is None else top_k
+    check_whole("top_k", k)
+    check_number("temperature", temperature)
+    check_number("top_p", top_p)
+    if not temperature > 0 or not 0 < top_p <= 1 or k < 1:
+        raise ValueError(
+            "wanted temperature > 0, 0 < top_p <= 1 and top_k >= 1, "
+            f"got {temperature}, {top_p} and {top_k}"
+        )
+
+    def sample(logits: Tensor) -> Tensor:
+        scaled = logits.float() / temperature
+        best, token_ids = scaled.sort(-1, descending=True)
+        probabilities = best[:, :top_k].softmax(-1)
+        if top_p < 1:
+            before = probabilities.cumsum(-1) - probabilities
+            probabilities = probabilities.masked_fill(before >= top_p, 0)
+        drawn = torch.multinomial(probabilities, 1, generator=generator)
+        return token_ids.gather(1, drawn)[:, 0]
+
+    return sample

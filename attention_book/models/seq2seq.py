@@ -1,0 +1,242 @@
+# Made from docs/source/seq2seq.md (53853c2ac506). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attention_book._checks import (
+    check_even,
+    check_size,
+    check_source,
+    check_tensor,
+    check_token_ids,
+)
+from attention_book.attention.functional import AdditiveAttention, padding_mask
+
+
+__all__ = [
+    "AttentiveSeq2Seq",
+    "EncoderOutput",
+    "RecurrentEncoder",
+    "Seq2Seq",
+    "greedy_decode",
+]
+
+
+class EncoderOutput(NamedTuple):
+    """What an encoder returns: a state for each token, one vector for all."""
+
+    states: Float[Tensor, "batch source d_model"]  # zeros at the padding
+    context: Float[Tensor, "batch d_model"]
+    mask: Bool[Tensor, "batch 1 source"]  # True = a real token
+
+
+class RecurrentEncoder(nn.Module):
+    """A bidirectional GRU.
+
+    Args:
+        vocab_size: Size of the vocabulary.
+        d_model: Width of embeddings and states; even, half each direction.
+
+    Raises:
+        ValueError: The width is odd.
+
+    Source: Bahdanau et al. (2015), §3.2; the context vector is added.
+    """
+
+    def __init__(self, *, vocab_size: int, d_model: int) -> None:
+        super().__init__()
+        check_size("vocab_size", vocab_size)
+        check_even("d_model", d_model)
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.gru = nn.GRU(
+            d_model, d_model // 2, batch_first=True, bidirectional=True
+        )
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"],
+    ) -> EncoderOutput:
+        """Encode the first lengths[b] tokens of each sentence b.
+
+        Raises:
+            ValueError: Lengths that don't fit the source.
+        """
+        vocab_size = self.embedding.num_embeddings
+        check_tensor("lengths", lengths)
+        n_tokens = lengths.cpu()  # where pack_padded_sequence wants them
+        check_source(source, n_tokens, vocab_size)
+        if not len(source):
+            raise ValueError("source must hold one or more, got none")
+        max_length = source.shape[1]
+        x = self.embedding(source)
+        packed = pack_padded_sequence(
+            x, n_tokens, batch_first=True, enforce_sorted=False
+        )
+        packed_states, last = self.gru(packed)
+        states, _ = pad_packed_sequence(
+            packed_states, batch_first=True, total_length=max_length
+        )
+        context = torch.cat([last[0], last[1]], dim=-1)
+        mask = padding_mask(lengths.to(x.device), max_length)[:, 0]
+        return EncoderOutput(states, context, mask)
+
+
+class Seq2Seq(nn.Module):
+    """A GRU encoder–decoder: one context vector C for all target tokens.
+
+    Args:
+        source_vocab_size: Size of the source vocabulary.
+        target_vocab_size: Size of the target vocabulary.
+        d_model: Width of embeddings and states; even.
+
+    Source: Cho et al. (2014), §2.2. Departures: the encoder is
+        bidirectional; C starts the GRU and joins its output, but not its
+        every step.
+    """
+
+    def __init__(
+        self, *, source_vocab_size: int, target_vocab_size: int, d_model: int
+    ) -> None:
+        super().__init__()
+        self.config = {
+            "source_vocab_size": source_vocab_size,
+            "target_vocab_size": target_vocab_size,
+            "d_model": d_model,
+        }
+        self.encoder = RecurrentEncoder(
+            vocab_size=source_vocab_size, d_model=d_model
+        )
+        check_size("target_vocab_size", target_vocab_size)
+        self.embedding = nn.Embedding(target_vocab_size, d_model)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.output = nn.Linear(2 * d_model, target_vocab_size)
+
+    def context_vectors(
+        self,
+        states: Float[Tensor, "batch target d_model"],
+        encoded: EncoderOutput,
+    ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
+        """Return a context vector for each state, and attention weights."""
+        return encoded.context[:, None].expand_as(states), None
+
+    def decode_step(
+        self,
+        target: Int[Tensor, "batch target"],
+        state: Float[Tensor, "1 batch d_model"],
+        encoded: EncoderOutput,
+    ) -> tuple[Float[Tensor, "batch target vocab"], Tensor, Tensor | None]:
+        """Read some target tokens.
+
+        Returns:
+            The logits of the token after each, the new state, and the
+            attention weights if there are any.
+        """
+        vocab_size = self.embedding.num_embeddings
+        check_token_ids("target", target, vocab_size)
+        if len(target) != state.shape[1] or not target.shape[1]:
+            raise ValueError(
+                f"target must be ({state.shape[1]}, length >= 1), as many as "
+                f"sources, got shape {tuple(target.shape)}"
+            )
+        states, state = self.decoder(self.embedding(target), state)
+        context, weights = self.context_vectors(states, encoded)
+        logits = self.output(torch.cat([states, context], dim=-1))
+        return logits, state, weights
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        lengths: Int[Tensor, " batch"],
+        target: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Return the logits after each token of the target."""
+        encoded = self.encoder(source, lengths)
+        logits, _, _ = self.decode_step(target, encoded.context[None], encoded)
+        return logits
+
+
+class AttentiveSeq2Seq(Seq2Seq):
+    """A GRU encoder–decoder: a context vector C_i for each target token.
+
+    Args:
+        source_vocab_size: Size of the source vocabulary.
+        target_vocab_size: Size of the target vocabulary.
+        d_model: Width of embeddings, states and scoring network; even.
+
+    Source: Bahdanau et al. (2015), §3.1, eq. 5 and 6, after the GRU as in
+        Luong et al. (2015), §3, without the tanh of their eq. 5.
+    """
+
+    def __init__(
+        self, *, source_vocab_size: int, target_vocab_size: int, d_model: int
+    ) -> None:
+        super().__init__(
+            source_vocab_size=source_vocab_size,
+            target_vocab_size=target_vocab_size,
+            d_model=d_model,
+        )
+        self.attention = AdditiveAttention(
+            d_query=d_model, d_key=d_model, d_attn=d_model
+        )
+
+    def context_vectors(
+        self,
+        states: Float[Tensor, "batch target d_model"],
+        encoded: EncoderOutput,
+    ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
+        """Return a context vector for each state, and attention weights."""
+        keys = encoded.states  # and values
+        context, weights = self.attention(states, keys, keys, encoded.mask)
+        return context, weights
+
+
+@torch.no_grad()
+def greedy_decode(
+    model: Seq2Seq,
+    source: Int[Tensor, "batch source"],
+    lengths: Int[Tensor, " batch"],
+    *,
+    bos: int,
+    eos: int,
+    max_length: int,
+) -> Int[Tensor, "batch target"]:
+    """Append the most likely next token, again and again.
+
+    Args:
+        model: A model without or with attention.
+        source: Token ids of the source, padded at the end.
+        lengths: How many tokens of each sentence are real.
+        bos: The token that every translation begins with; not returned.
+        eos: The token that ends a translation. What comes after it is eos
+            as well. -1 if none does.
+        max_length: Stop here even if some sentence has not ended.
+
+    Returns:
+        The token ids of the translations.
+
+    Raises:
+        ValueError: Lengths that don't fit the source.
+    """
+    vocab_size = model.embedding.num_embeddings
+    for name, token_id in ("bos", bos), ("eos", eos):
+        check_size(name, token_id, min_size=-1 if name == "eos" else 0)
+        if token_id >= vocab_size:
+            raise ValueError(
+                f"{name} must be from 0 to {vocab_size - 1}, got {token_id}"
+            )
+    check_size("max_length", max_length, min_size=0)
+    encoded = model.encoder(source, lengths)
+    state = encoded.context[None]
+    token = torch.full_like(source[:, :1], bos)
+    tokens: list[Tensor] = []
+    done = torch.zeros_like(token, dtype=torch.bool)
+    while len(tokens) < max_length and not done.all():
+        logits, state, _ = model.decode_step(token, state, encoded)
+        token = logits.argmax(dim=-1).masked_fill(done, eos)
+        done = token == eos
+        tokens.append(token)
+    return torch.cat(tokens, dim=1) if tokens else source[:, :0]

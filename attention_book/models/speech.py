@@ -1,0 +1,92 @@
+# Made from docs/source/sound-and-graphs.md (6634168d2be5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Iterable
+from itertools import groupby
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attention_book._checks import check_lengths, check_tensor
+from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward, PreNorm
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import SinusoidalPositions
+from attention_book.attention.functional import padding_mask
+
+
+__all__ = ["BLANK", "SpeechRecognizer", "ctc_collapse"]
+
+
+BLANK = 0
+
+
+def ctc_collapse(path: Iterable[int]) -> list[int]:
+    """Merge repeated labels, then remove blanks; Graves et al. (2006), B."""
+    return [label for label, _ in groupby(path) if label != BLANK]
+
+
+class SpeechRecognizer(nn.Module):
+    """From a log-mel spectrogram to a distribution over labels every 20 ms.
+
+    Args:
+        n_labels: Number of labels; class 0 is the blank.
+        n_mels: Bands of the spectrogram.
+        d_model: Width of the tokens; even.
+        n_heads: Number of heads; divides d_model.
+        d_ff: Width in the middle of the feed-forward networks.
+        n_layers: Number of encoder layers.
+
+    Source: Radford et al. (2022), §2.2, for the encoder; the head and the
+        loss are those of Graves et al. (2006), §2.
+    """
+
+    def __init__(
+        self,
+        n_labels: int,
+        *,
+        n_mels: int = 40,
+        d_model: int = 64,
+        n_heads: int = 4,
+        d_ff: int = 128,
+        n_layers: int = 2,
+    ) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv1d(n_mels, d_model, 3, padding=1)
+        self.conv2 = nn.Conv1d(d_model, d_model, 3, stride=2, padding=1)
+        self.positions = SinusoidalPositions(d_model)
+        layers = [
+            EncoderLayer(
+                MultiHeadAttention(d_model, n_heads),
+                FeedForward(d_model, d_ff, activation=F.gelu),
+                (PreNorm(d_model), PreNorm(d_model)),
+            )
+            for _ in range(n_layers)
+        ]
+        self.encoder = Encoder(layers, nn.LayerNorm(d_model))
+        self.head = nn.Linear(d_model, 1 + n_labels)
+
+    def forward(
+        self,
+        mel: Float[Tensor, "batch n_mels frames"],
+        lengths: Int[Tensor, " batch"],
+    ) -> tuple[Float[Tensor, "batch tokens classes"], Int[Tensor, " batch"]]:
+        """Return log-probabilities and how many tokens of each row are real.
+
+        Args:
+            mel: Spectrograms, padded at the end.
+            lengths: How many frames of each are real.
+        """
+        check_tensor("mel", mel)
+        n_mels = self.conv1.in_channels
+        if mel.ndim != 3 or mel.shape[1] != n_mels or not mel.shape[2]:
+            raise ValueError(
+                f"mel must be (batch, {n_mels}, frames), "
+                f"got shape {tuple(mel.shape)}"
+            )
+        check_lengths("lengths", lengths, mel.shape[2])
+        real = padding_mask(lengths, mel.shape[2])[:, 0]  # (batch, 1, frames)
+        x = F.gelu(self.conv1(mel * real)) * real
+        x = F.gelu(self.conv2(x)).mT  # (batch, tokens, d_model)
+        lengths = (lengths + 1) // 2
+        mask = padding_mask(lengths, x.shape[1])
+        x = self.encoder(self.positions(x), mask)
+        return self.head(x).log_softmax(dim=-1), lengths

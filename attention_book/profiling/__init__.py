@@ -1,0 +1,31 @@
+# Made from docs/fast/machine.md (3990d454f5a0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.profiling.roofline import (
+    Cost,
+    Roofline,
+    attention_cost,
+    linear_cost,
+    peak_flops,
+    transformer_flops,
+)
+from attention_book.profiling.timing import (
+    calls_per_round,
+    measure_roofline,
+    median_time,
+    synchronize,
+    time_calls,
+)
+
+
+__all__ = [
+    "Cost",
+    "Roofline",
+    "attention_cost",
+    "calls_per_round",
+    "linear_cost",
+    "measure_roofline",
+    "median_time",
+    "peak_flops",
+    "synchronize",
+    "time_calls",
+    "transformer_flops",
+]

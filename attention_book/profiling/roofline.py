@@ -1,0 +1,130 @@
+# Made from docs/fast/machine.md (18ac53251096). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import re
+from typing import NamedTuple
+
+from attention_book.compute import Precision
+from attention_book.models.transformer import TransformerConfig
+
+
+__all__ = [
+    "Cost",
+    "Roofline",
+    "attention_cost",
+    "linear_cost",
+    "peak_flops",
+    "transformer_flops",
+]
+
+
+class Cost(NamedTuple):
+    """What an operation costs, whatever it runs on."""
+
+    flops: float  # additions and multiplications, each counted as one
+    n_bytes: float  # read and written
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic intensity: operations for each byte."""
+        return self.flops / self.n_bytes
+
+
+class Roofline(NamedTuple):
+    """What a device can do at best.
+
+    Source: Williams et al. (2009), figure 1.
+    """
+
+    flops: float  # a second
+    n_bytes: float  # a second
+
+    @property
+    def ridge(self) -> float:
+        """The intensity of the ridge point: above it, arithmetic decides."""
+        return self.flops / self.n_bytes
+
+    def min_time(self, cost: Cost) -> float:
+        """Seconds that an operation takes at least: max(F / P, M / B)."""
+        return max(cost.flops / self.flops, cost.n_bytes / self.n_bytes)
+
+
+def linear_cost(
+    n_rows: int, in_features: int, out_features: int, element_size: int = 4
+) -> Cost:
+    """Cost of a linear layer; element_size is bytes a number."""
+    n_weights = in_features * out_features
+    n_numbers = n_rows * (in_features + out_features) + n_weights
+    return Cost(2 * n_rows * n_weights, element_size * n_numbers)
+
+
+def attention_cost(
+    n_heads: int,
+    n_tokens: int,
+    d_k: int,
+    element_size: int = 4,
+    *,
+    fused: bool = True,
+) -> Cost:
+    """Cost of self-attention of a sequence, softmax aside.
+
+    Fused, each number is carried once, the least possible; without fusion
+    the scores are written and read, and the weights as well.
+    """
+    n_scores = 0 if fused else 4 * n_tokens**2
+    n_numbers = n_heads * (4 * n_tokens * d_k + n_scores)
+    return Cost(4 * n_heads * n_tokens**2 * d_k, element_size * n_numbers)
+
+
+def transformer_flops(
+    config: TransformerConfig, source_length: int, target_length: int
+) -> int:
+    """Operations of a forward pass for one pair of sentences.
+
+    Matrix products alone; training takes three times as many, since each
+    product has two in the backward pass. Causal attention counts in full.
+    """
+    d = config.d_model
+    n_matrices = 3 if config.feed_forward == "swiglu" else 2
+    feed_forward = n_matrices * d * config.d_ff
+    query_and_out = 2 * d * d
+    key_and_value = 2 * d * d
+    if config.n_kv_heads:
+        key_and_value = key_and_value * config.n_kv_heads // config.n_heads
+    a_token = query_and_out + key_and_value + feed_forward
+    encoder_layer = source_length * (a_token + 2 * source_length * d)
+    self_attention = target_length * (a_token + 2 * target_length * d)
+    cross_attention = target_length * (query_and_out + 2 * source_length * d)
+    cross_attention += source_length * key_and_value
+    decoder_layer = self_attention + cross_attention
+    logits = target_length * d * config.target_vocab_size
+    return 2 * (config.n_layers * (encoder_layer + decoder_layer) + logits)
+
+
+# Trillions of operations a second in dense products, by NVIDIA's data sheets,
+# where those with sparsity are twice as many. The first name that fits counts.
+_PEAKS: dict[str, dict[Precision, float]] = {
+    "B200": {"bf16": 2250, "fp16": 2250, "tf32": 1100, "fp32": 75},
+    "H200 NVL": {"bf16": 835, "fp16": 835, "tf32": 418, "fp32": 60},
+    "H200": {"bf16": 989, "fp16": 989, "tf32": 494, "fp32": 67},
+    "H100 NVL": {"bf16": 835, "fp16": 835, "tf32": 418, "fp32": 60},
+    "H100 PCIe": {"bf16": 756, "fp16": 756, "tf32": 378, "fp32": 51},
+    "H100": {"bf16": 989, "fp16": 989, "tf32": 494, "fp32": 67},
+    "A100": {"bf16": 312, "fp16": 312, "tf32": 156, "fp32": 19.5},
+    "L4": {"bf16": 121, "fp16": 121, "tf32": 60, "fp32": 30.3},
+    "T4": {"fp16": 65, "fp32": 8.1},
+}
+
+
+def peak_flops(device_name: str, precision: Precision) -> float | None:
+    """Operations a second that the maker promises; None if unknown here.
+
+    Args:
+        device_name: As torch.cuda.get_device_name gives it.
+        precision: Of the products.
+    """
+    if "MIG" in device_name:  # a part of a card
+        return None
+    for name, peaks in _PEAKS.items():
+        if re.search(rf"\b{name}\b", device_name):
+            peak = peaks.get(precision)
+            return peak and peak * 1e12
+    return None

@@ -1,0 +1,104 @@
+# Made from docs/fast/machine.md (c6ddb433f796). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from attention_book.profiling.roofline import Roofline
+from attention_book.compute import ComputeConfig, compute_context
+
+
+__all__ = [
+    "calls_per_round",
+    "measure_roofline",
+    "median_time",
+    "synchronize",
+    "time_calls",
+]
+
+
+def time_calls(
+    function: Callable[[], object], n_calls: int, compute: ComputeConfig
+) -> float:
+    """Seconds that so many calls take, one after the other.
+
+    On CUDA the GPU itself notes when it comes past two events, one before
+    the first kernel and one after the last. Elsewhere the clock is read,
+    once the device has done what was asked of it.
+    """
+    if compute.device.type == "cuda":
+        event: Any = torch.cuda.Event  # PyTorch leaves it untyped
+        start = event(enable_timing=True)
+        end = event(enable_timing=True)
+        stream = torch.cuda.current_stream(compute.device)
+        start.record(stream)
+        for _ in range(n_calls):
+            function()
+        end.record(stream)
+        end.synchronize()
+        return start.elapsed_time(end) / 1000  # from milliseconds
+    synchronize(compute)
+    before = time.perf_counter()
+    for _ in range(n_calls):
+        function()
+    synchronize(compute)
+    return time.perf_counter() - before
+
+
+_MIN_ROUND = 0.01  # seconds
+
+
+def calls_per_round(
+    function: Callable[[], object], compute: ComputeConfig
+) -> int:
+    """How many calls make a round long enough to time, after two calls.
+
+    The first of them warms up; the other is timed.
+    """
+    time_calls(function, 1, compute)
+    once = time_calls(function, 1, compute)
+    return max(1, math.ceil(_MIN_ROUND / max(once, 1e-9)))
+
+
+def median_time(
+    function: Callable[[], object], compute: ComputeConfig, rounds: int = 10
+) -> float:
+    """Median seconds of a call, after two calls to warm up.
+
+    Args:
+        function: What to time; it is called without arguments.
+        compute: The device that is waited for, once a round.
+        rounds: How many timings count, each of so many calls that it takes
+            at least some 10 milliseconds.
+    """
+    n = calls_per_round(function, compute)
+    times = [time_calls(function, n, compute) / n for _ in range(rounds)]
+    return statistics.median(times)
+
+
+def synchronize(compute: ComputeConfig) -> None:
+    """Wait until the device has done what was asked of it."""
+    if compute.device.type == "cuda":
+        torch.cuda.synchronize(compute.device)
+    if compute.device.type == "mps":
+        torch.mps.synchronize()
+
+
+def measure_roofline(compute: ComputeConfig, width: int = 1024) -> Roofline:
+    """Measure what the device does at best: a square product, a copy.
+
+    Args:
+        compute: Says where, and in which precision.
+        width: Of the product; 8192 fills a large GPU.
+    """
+    x = torch.randn(width, width, device=compute.device, dtype=compute.dtype)
+    n_bytes = 2**30 if compute.uses_cuda_graphs else 2**27  # beyond caches
+    source = torch.zeros(n_bytes // 4, device=compute.device)
+    target = torch.empty_like(source)
+    with compute_context(compute), torch.no_grad():
+        product_time = median_time(lambda: x @ x, compute)
+        copy_time = median_time(lambda: target.copy_(source), compute)
+    return Roofline(2 * width**3 / product_time, 2 * n_bytes / copy_time)

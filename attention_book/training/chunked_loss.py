@@ -1,0 +1,161 @@
+# Made from docs/fast/chunked-loss.md (a7b60ee65058). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_book._checks import check_loss_inputs
+from attention_book.training.loading import Batch
+from attention_book.training.objective import translation_loss
+from attention_book.models.transformer import Transformer
+
+
+__all__ = ["chunked_cross_entropy", "chunked_translation_loss"]
+
+
+# Tokens whose logits are held at a time: a GPU needs many to be kept busy.
+_CHUNK_SIZES = {"cpu": 256, "cuda": 4096}
+
+
+@torch.library.custom_op("attention_book::cross_entropy", mutates_args=())
+def _cross_entropy_forward(
+    x: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    label_smoothing: float,
+    dtype: torch.dtype,
+    needs_gradients: bool,
+    chunk_size: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the mean loss and its gradients with respect to x and weight.
+
+    Where these are not needed, they are empty.
+    """
+    n = len(x)
+    loss = x.new_zeros((), dtype=torch.float32)
+    x_grad = torch.empty_like(x) if needs_gradients else x.new_empty(0)
+    weight_grad = (
+        torch.zeros_like(weight) if needs_gradients else weight.new_empty(0)
+    )
+    table = weight.to(dtype)
+    for start in range(0, n, chunk_size):
+        rows = slice(start, start + chunk_size)
+        chunk = x[rows].to(dtype)
+        logits = F.linear(chunk, table).float()
+        target = targets[rows, None]
+        log_sum = logits.logsumexp(-1, keepdim=True)
+        nll = log_sum - logits.gather(1, target)
+        loss += nll.sum() * (1 - label_smoothing)
+        if label_smoothing:
+            mean = logits.mean(-1, keepdim=True)
+            loss += (log_sum - mean).sum() * label_smoothing
+        if needs_gradients:
+            grad = (
+                (logits - log_sum).exp_().sub_(label_smoothing / len(weight))
+            )
+            less = torch.full_like(log_sum, label_smoothing - 1)
+            grad = grad.scatter_add_(1, target, less).to(dtype)
+            x_grad[rows] = grad @ table
+            weight_grad += grad.T @ chunk
+    return loss.div_(n), x_grad.div_(n), weight_grad.div_(n)
+
+
+@_cross_entropy_forward.register_fake
+def _cross_entropy_fake(
+    x: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    label_smoothing: float,
+    dtype: torch.dtype,
+    needs_gradients: bool,
+    chunk_size: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return empty tensors of the right shapes, for torch.compile."""
+    loss = x.new_empty((), dtype=torch.float32)
+    if not needs_gradients:
+        return loss, x.new_empty(0), weight.new_empty(0)
+    return loss, torch.empty_like(x), torch.empty_like(weight)
+
+
+def _setup_context(ctx: Any, inputs: Any, output: tuple[Tensor, ...]) -> None:
+    """Save the gradients, which the forward pass has computed already."""
+    ctx.save_for_backward(*output[1:])
+    ctx.set_materialize_grads(False)  # None for outputs that are not used
+
+
+def _backward(
+    ctx: Any, grad: Tensor | None, *second: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """Scale the saved gradients by the gradient of the loss."""
+    if grad is None or any(gradient is not None for gradient in second):
+        raise RuntimeError(
+            "chunked_cross_entropy can be differentiated once only; for "
+            "second derivatives use attention_book.training.cross_entropy"
+        )
+    x_grad, weight_grad = ctx.saved_tensors
+    return grad * x_grad, grad * weight_grad, *(None,) * 5
+
+
+_cross_entropy_forward.register_autograd(
+    _backward, setup_context=_setup_context
+)
+
+
+def chunked_cross_entropy(
+    x: Float[Tensor, "tokens d_model"],
+    weight: Float[Tensor, "vocab d_model"],
+    targets: Int[Tensor, " tokens"],
+    label_smoothing: float = 0.0,
+    chunk_size: int | None = None,
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the targets under the logits x Wᵀ, in chunks.
+
+    Args:
+        x: The output of the decoder, one row for each target.
+        weight: The output layer.
+        targets: The right token ids.
+        label_smoothing: Probability that is spread evenly over all tokens.
+        chunk_size: Tokens whose logits are held at a time; None for 4096 on
+            CUDA, 256 elsewhere.
+
+    Raises:
+        ValueError: Shapes or dtypes that do not fit, an id that is none,
+            chunk_size is not positive.
+        RuntimeError: In the backward pass, if the gradients are
+            differentiated in their turn.
+
+    Source: Szegedy et al. (2016), §7, for label smoothing.
+    """
+    check_loss_inputs(x, weight, targets, label_smoothing)
+    device_type = x.device.type
+    if chunk_size is None:
+        chunk_size = _CHUNK_SIZES.get(device_type, _CHUNK_SIZES["cpu"])
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be positive, got {chunk_size}")
+    dtype = x.dtype
+    if torch.is_autocast_enabled(device_type):
+        dtype = torch.get_autocast_dtype(device_type)
+    needs_gradients = torch.is_grad_enabled() and (
+        x.requires_grad or weight.requires_grad
+    )
+    loss, _, _ = _cross_entropy_forward(
+        x,
+        weight,
+        targets,
+        label_smoothing,
+        dtype,
+        needs_gradients,
+        chunk_size,
+    )
+    return loss
+
+
+def chunked_translation_loss(
+    model: Transformer, batch: Batch, label_smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """The loss of translation_loss, by chunked_cross_entropy."""
+    return translation_loss(
+        model, batch, label_smoothing, chunked_cross_entropy
+    )

@@ -1,0 +1,77 @@
+"""Does a translator know pairs of words that it never saw together?
+
+The book's own model is trained as `attention-book train` trains it, and is
+scored on both tests of chapter 11 while it learns.
+"""
+
+import copy
+
+import torch
+
+from attention_book.cli.corpora import load_corpus, train_tokenizers
+from attention_book.data.punctuation import detokenize
+from attention_book.generation.scores import score
+from attention_book.generation.translator import Translator
+from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.training import (
+    BatchLoader,
+    Trainer,
+    TrainingConfig,
+    encode_pairs,
+)
+from attention_book.models.transformer import PRESETS, Transformer, TransformerConfig
+from experiments.record import percent
+
+
+SEEDS = range(3)
+STEPS = (200, 400, 800, 2200)
+
+
+def run(seed: int) -> dict[str, float]:
+    """Train one model; return the exact matches as fractions."""
+    corpus = load_corpus("grammar")
+    tokenizers = train_tokenizers(corpus, "grammar", 0)
+    source_vocab_size, target_vocab_size = map(len, tokenizers)
+    config = TrainingConfig(max_steps=STEPS[-1], seed=seed)
+    torch.manual_seed(seed)
+    model = Transformer(
+        TransformerConfig(
+            source_vocab_size=source_vocab_size,
+            target_vocab_size=target_vocab_size,
+            **PRESETS["small"],
+        )
+    )
+    batches = BatchLoader(encode_pairs(corpus.train, *tokenizers), config)
+    trainer = Trainer(model, batches, config, chunked_translation_loss)
+    found = {}
+    for step in range(1, STEPS[-1] + 1):
+        trainer.step()
+        if step not in STEPS:
+            continue
+        translator = Translator(copy.deepcopy(model).eval(), *tokenizers)
+        for name, pairs in corpus.tests.items():
+            sources, targets = zip(*pairs, strict=True)
+            outputs = translator.translate(sources)
+            exact = score(
+                outputs, [detokenize(text) for text in targets]
+            ).exact
+            found[f"{name}, step {step}"] = exact / 100
+    return found
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    """Exact matches after so many steps of training."""
+    head = [
+        "训练步数 | steps of training",
+        "没见过的句子 | unseen sentences",
+        "没见过的搭配 | unseen combinations",
+    ]
+    tests = ("unseen sentences", "unseen combinations")
+    rows = [
+        [
+            f"{step:,}",
+            *(percent(results[f"{name}, step {step}"]) for name in tests),
+        ]
+        for step in STEPS
+    ]
+    return {"steps": [head, *rows]}

@@ -1,0 +1,199 @@
+"""Do maps of attention agree with what a change of a word does: chapter 24.
+
+For each token of a translation each method gives a number to every word of
+the source. Two methods are compared token by token, by Kendall's rank
+correlation of these numbers, and by whether the largest is the same. Methods
+are also compared with what happens when other words stand in a word's place.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_book.data.split import make_split
+from attention_book.tokenizers.special_tokens import BOS
+from attention_book.generation.translator import Translator
+from attention_book.interpret import (
+    attention_flow,
+    attention_rollout,
+    contribution_norms,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    mixing_matrices,
+    trace,
+)
+from attention_book.evaluation import TracedGrammar
+from experiments.record import percent, spread
+from experiments.translators import translator, unseen
+
+
+SEEDS = range(3)
+N = 50  # sentences
+SITE = "source_embedding.tokens"
+MOVED = 1  # by how much some word must lower a log-probability
+METHODS = {
+    "attention": "注意力 | attention",
+    "norms": "范数 | norms",
+    "rollout": "展开 | rollout",
+    "flow": "流 | flow",
+    "gradient": "梯度 | gradient",
+    "integrated": "积分 | integrated",
+    "leave-one-out": "去词 | left out",
+    "random": "随机 | random",
+}
+
+
+def maps(
+    model: nn.Module, inputs: tuple[Any, ...], score: Callable[[Any], Tensor]
+) -> dict[str, Tensor]:
+    """What each method says: (tokens of the target, words of the source)."""
+    sites = ["*cross_attention.weights", "encoder.norm"]
+    with torch.no_grad():
+        activations = trace(model, inputs, sites).activations
+    memory = activations.pop("encoder.norm")
+    weights = torch.stack(list(activations.values()))[:, 0]
+    norms = [
+        contribution_norms(model.get_submodule(name[:-8]), w, memory)[0]
+        for name, w in activations.items()
+    ]
+    mixing = mixing_matrices(model, inputs)
+    source = inputs[0].shape[1]
+    part = (slice(source, None), slice(None, source))
+    call = (model, inputs, SITE, score)
+    return {
+        "attention": weights.mean(dim=(0, 1)),
+        "norms": torch.stack(norms).detach().mean(dim=0),
+        "rollout": attention_rollout(mixing)[0][part],
+        "flow": attention_flow(mixing[:, 0], source),
+        "gradient": gradient_x_input(*call).abs(),
+        "integrated": integrated_gradients(*call).abs(),
+        "leave-one-out": leave_one_out(*call),
+        "random": torch.rand(weights.shape[-2:]),
+    }
+
+
+def teacher_forced(
+    original: Translator, text: str
+) -> tuple[tuple[Tensor, Tensor, Tensor], Callable[[Tensor], Tensor]]:
+    """A model's inputs for its own translation, and the score of each token.
+
+    The score of a token is its log-probability after the tokens before it.
+    """
+    source = original.encode(text)
+    (target,) = original.generate([source])
+    inputs = (
+        torch.tensor([source]),
+        torch.tensor([len(source)]),
+        torch.tensor([[BOS, *target]])[:, : len(target)],
+    )
+
+    def score(logits: Tensor) -> Tensor:
+        return logits[0].log_softmax(dim=-1)[range(len(target)), target]
+
+    return inputs, score
+
+
+@torch.no_grad()
+def replaced(
+    original: Translator,
+    inputs: tuple[Tensor, Tensor, Tensor],
+    score: Callable[[Tensor], Tensor],
+    others: list[str],
+) -> tuple[Tensor, Tensor]:
+    """By how much scores fall when words are replaced, and which words were.
+
+    The others are sentences that differ in one word. The falls for a word
+    are averaged over all that stand in its place.
+    """
+    source, lengths, target = inputs
+    right = score(original.model(*inputs))
+    falls = torch.zeros(len(right), source.shape[1])
+    counts = torch.zeros(source.shape[1])
+    for text in others:
+        changed = torch.tensor([original.encode(text)])
+        (differs,) = (changed != source).nonzero()
+        logits = original.model(changed, lengths, target)
+        falls[:, differs[1]] += right - score(logits)
+        counts[differs[1]] += 1
+    return falls / counts.clamp(min=1), counts > 0
+
+
+def kendall(a: Tensor, b: Tensor) -> float:
+    """Kendall's tau of two lists of numbers."""
+    i, j = torch.triu_indices(len(a), len(a), 1)
+    signs = torch.sign(a[i] - a[j]) * torch.sign(b[i] - b[j])
+    return signs.mean().item()
+
+
+def compare(original: Translator, sentences: list[str]) -> dict[str, float]:
+    """The mean agreement of each two methods over all tokens."""
+    grammar = TracedGrammar()
+    make_split(n_train=1, n_test=1000, grammar=grammar)  # these among them
+    found = defaultdict(list)
+
+    def record(key: str, one: Tensor, other: Tensor) -> None:
+        found[key].append(kendall(one, other))
+        same = one.argmax() == other.argmax()
+        found[f"{key}, first"].append(float(same))
+
+    for sentence in sentences:
+        inputs, score = teacher_forced(original, sentence)
+        readings = maps(original.model, inputs, score)
+        for a, b in combinations(METHODS, 2):
+            for one, other in zip(readings[a], readings[b], strict=True):
+                record(f"{a}, {b}", one, other)
+        others = [phrase.english for phrase in grammar.neighbours(sentence)]
+        falls, there = replaced(original, inputs, score, others)
+        for i in (falls.amax(dim=1) > MOVED).nonzero().flatten():
+            for name, reading in readings.items():
+                reading = reading[i, there]
+                left_out = readings["leave-one-out"][i, there]
+                record(f"{name}, replaced", reading, falls[i, there])
+                record(f"{name}, there, leave-one-out", reading, left_out)
+            found["depends"].append(1)
+        found["outputs"].append(len(falls))
+    share = len(found.pop("depends")) / sum(found.pop("outputs"))
+    means = {name: fmean(values) for name, values in found.items()}
+    return {"depend on a word": share, **means}
+
+
+def run(seed: int) -> dict[str, float]:
+    torch.manual_seed(seed)
+    return compare(translator(seed), [text for text, _ in unseen(N)])
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    names = list(METHODS)
+    pairs = [["", *(METHODS[name] for name in names[:-1])]]
+    for a in names[:-1]:
+        row = [METHODS[a]]
+        for b in names[:-1]:
+            key = f"{a}, {b}" if f"{a}, {b}" in results else f"{b}, {a}"
+            row.append("1" if a == b else f"{fmean(results[key]):.2f}")
+        pairs.append(row)
+    pairs[0][0] = "肯德尔 τ | Kendall's τ"
+    effect = [
+        [
+            "读法 | reading",
+            "去词，τ | left out, τ",
+            "去词，最大的词 | left out, largest",
+            "换词，τ | replaced, τ",
+            "换词，最大的词 | replaced, largest",
+        ]
+    ]
+    for name in names:
+        row = [METHODS[name]]
+        for key in f"{name}, there, leave-one-out", f"{name}, replaced":
+            if key.startswith("leave-one-out, there"):
+                row += ["1", "100%"]
+                continue
+            tau = spread(results[key], 2).replace("-0.00", "0.00")
+            row += [tau, percent(results[f"{key}, first"], 0)]
+        effect.append(row)
+    return {"pairs": pairs, "effect": effect}

@@ -1,0 +1,188 @@
+"""Parts of speech, constructions and reviews: tokens alone or in a bag, as a
+set, and in order."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from attention_book.tokenizers.special_tokens import BOS
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.data.wide_grammar import CONSTRUCTIONS
+from attention_book.models.text_config import TextConfig
+from attention_book.models.text_heads import (
+    SequenceClassifier,
+    TokenClassifier,
+)
+from attention_book.data.reviews import make_reviews
+from attention_book.data.review_sentences import LabelledSentence, draw_sentences
+from attention_book.data.tags import UPOS
+from attention_book.training.texts import (
+    IGNORED,
+    Example,
+    predict,
+    train_classifier,
+)
+from experiments.record import percent
+from literate.chapter import defined_in
+
+
+SEEDS = range(3)
+CHAPTER = "docs/language/tasks.md"
+PARTS = ("Alone", "without_positions", "macro_f1")
+N_TRAIN = 8_000
+N_TEST = 1_000
+EPOCHS = {"tags": 5, "constructions": 8, "reviews": 30}
+RATES = {"tags": 3e-3, "constructions": 2e-3, "reviews": 1e-3}
+RATES_OF_SETS = RATES | {"reviews": 5e-4}
+RATE_OF_BAGS = 1e-2
+FORMS = {
+    "plain": "直接 | plain",
+    "negation": "否定 | negation",
+    "double": "双重否定 | double negation",
+    "contrast": "对比 | contrast",
+}
+NAMES = {
+    "bag": "词袋 | bag of words",
+    "set": "没有位置 | without positions",
+    "trunk": "主干 | trunk",
+}
+
+
+def ambiguous(sentences: list[LabelledSentence]) -> set[str]:
+    """The words that have several tags."""
+    tags: dict[str, set[str]] = {}
+    for sentence in sentences:
+        for word, tag in zip(
+            sentence.english.split(), sentence.tags, strict=True
+        ):
+            tags.setdefault(word, set()).add(tag)
+    return {word for word in tags if len(tags[word]) > 1}
+
+
+def accuracy(found: Tensor, right: Tensor) -> float:
+    return (found == right).double().mean().item()
+
+
+def run(seed: int) -> dict[str, float]:
+    page = defined_in(CHAPTER, *PARTS)
+    macro_f1 = page["macro_f1"]
+    results: dict[str, float] = {}
+
+    def make(name: str, task: str, vocab_size: int, n: int) -> nn.Module:
+        config = TextConfig(
+            vocab_size=vocab_size,
+            max_length=64,
+            d_model=64,
+            n_heads=4,
+            d_ff=128,
+            n_layers=2,
+            dropout=0.0,
+        )
+        torch.manual_seed(seed)
+        if name == "bag":
+            bag = page["Alone" if task == "tags" else "BagOfWords"]
+            made: nn.Module = bag(config, n)
+            return made
+        classifier = TokenClassifier if task == "tags" else SequenceClassifier
+        model = classifier(config, n)
+        if name == "set":
+            page["without_positions"](model)
+        return model
+
+    def compare(
+        task: str,
+        examples: list[Example],
+        n_test: int,
+        vocab_size: int,
+        n_labels: int,
+        measure: Callable[[str, Tensor, Tensor], None],
+    ) -> None:
+        for name in NAMES:
+            model = make(name, task, vocab_size, n_labels)
+            rates = RATES_OF_SETS if name == "set" else RATES
+            rate = RATE_OF_BAGS if name == "bag" else rates[task]
+            train_classifier(
+                model,
+                examples[n_test:],
+                n_epochs=EPOCHS[task],
+                learning_rate=rate,
+                seed=seed,
+            )
+            measure(name, *predict(model, examples[:n_test]))
+
+    sentences = draw_sentences(N_TEST + N_TRAIN, seed)
+    tokenizer = WordTokenizer.train([s.english for s in sentences])
+    words = [w for s in sentences[:N_TEST] for w in s.english.split()]
+    several = ambiguous(sentences)
+    hard = torch.tensor([word in several for word in words])
+
+    def measure_tags(name: str, found: Tensor, right: Tensor) -> None:
+        results[f"tags, {name}, words"] = accuracy(found, right)
+        results[f"tags, {name}, ambiguous"] = accuracy(
+            found[hard], right[hard]
+        )
+        results[f"tags, {name}, F1"] = macro_f1(found, right)
+
+    def measure_kinds(name: str, found: Tensor, right: Tensor) -> None:
+        results[f"constructions, {name}, accuracy"] = accuracy(found, right)
+        results[f"constructions, {name}, F1"] = macro_f1(found, right)
+
+    size = len(tokenizer)
+    encoded = [[BOS, *tokenizer.encode(s.english)] for s in sentences]
+    tags = [[UPOS.index(name) for name in s.tags] for s in sentences]
+    examples = [(x, [IGNORED, *y]) for x, y in zip(encoded, tags, strict=True)]
+    compare("tags", examples, N_TEST, size, len(UPOS), measure_tags)
+    kinds = [[CONSTRUCTIONS.index(s.construction)] for s in sentences]
+    examples = list(zip(encoded, kinds, strict=True))
+    n_labels = len(CONSTRUCTIONS)
+    compare("constructions", examples, N_TEST, size, n_labels, measure_kinds)
+
+    training, test = make_reviews(seed)
+    reviews = [*test, *training]
+    tokenizer = WordTokenizer.train([r.text for r in reviews])
+
+    def measure_reviews(name: str, found: Tensor, right: Tensor) -> None:
+        for form in FORMS:
+            rows = torch.tensor([review.form == form for review in test])
+            results[f"reviews, {name}, {form}"] = accuracy(
+                found[rows], right[rows]
+            )
+
+    examples = [
+        ([BOS, *tokenizer.encode(r.text)], [int(r.is_positive)])
+        for r in reviews
+    ]
+    size = len(tokenizer)
+    compare("reviews", examples, len(test), size, 2, measure_reviews)
+    return results
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    def cell(values: list[float]) -> str:
+        same = len(set(values)) == 1
+        return f"{100 * values[0]:.1f}%" if same else percent(values)
+
+    def table(
+        task: str, columns: dict[str, str], names: dict[str, str]
+    ) -> list[list[str]]:
+        return [["模型 | model", *columns.values()]] + [
+            [
+                title,
+                *(cell(results[f"{task}, {name}, {c}"]) for c in columns),
+            ]
+            for name, title in names.items()
+        ]
+
+    f1 = {"F1": "宏平均 F1 | macro F1"}
+    alone = NAMES | {"bag": "单个词元 | each token alone"}
+    tag_columns = {
+        "words": "全部 | all words",
+        "ambiguous": "兼类词 | ambiguous",
+    }
+    kinds = {"accuracy": "正确率 | accuracy"} | f1
+    return {
+        "tags": table("tags", tag_columns | f1, alone),
+        "constructions": table("constructions", kinds, NAMES),
+        "reviews": table("reviews", FORMS, NAMES),
+    }
