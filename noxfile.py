@@ -92,7 +92,7 @@ def doctests(session: nox.Session) -> None:
         for option, word in itertools.pairwise(words)
         if option not in ("-k", "-m")  # whose next word is no path
     )
-    paths = [] if named else ["docs/chapters"]
+    paths = [] if named else ["docs"]
     book(session, "-m", "literate.test", *paths, *session.posargs)
 
 
@@ -110,7 +110,7 @@ def labs(session: nox.Session) -> None:
 
 @nox.session
 def experiments(session: nox.Session) -> None:
-    """Run the experiments, or those named (`-- 04`), and record what comes out."""
+    """Run the experiments, or those named (`-- recurrent`), and record what comes out."""
     book(session, "-m", "experiments", *session.posargs)
 
 

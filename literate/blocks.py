@@ -18,7 +18,7 @@ ADMONITIONS = "note tip warning danger details"
 PYTHON = re.compile(r'python( title="[^"]+"| (exercise|check|answer)="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
-RECORD = re.compile(r"record (\d\d-[\w-]+)/([\w-]+)")
+RECORD = re.compile(r"record ([\w-]+)/([\w-]+)")
 DIAGRAM = re.compile(r"(?:\.\./)?diagrams/([a-z0-9-]+)\.svg")
 HAN = re.compile(r"[㐀-鿿豈-﫿]")
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
@@ -165,7 +165,7 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
         if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
             return f'`{block.info}` would not be tested; write `python` or `python title="…"`'
         if block.info.startswith("record") and not RECORD.fullmatch(block.info):
-            return f"`{block.info}` names no table; write `record NN-name/table`"
+            return f"`{block.info}` names no table; write `record name/table`"
         return ""
     if text.startswith(("!!! ", "??? ", "???+ ", "=== ")):
         return f"what stands under this is never tested; {FLUSH}"

@@ -21,11 +21,11 @@ from literate.blocks import FIGURE, Block, ChapterError, heading, split
 from literate.exercises import Exercise
 
 
-CHAPTERS = Path("docs/chapters")
-DRAFTS = Path("docs/drafts")  # what has no chapter yet: tested, and on no site
+NAV = Path("mkdocs.yml")
+SOURCE = Path("docs/source")  # pages of code that no reader of the book need read in order
 PACKAGE = "attention_book"
-AT_ROOT = rf"{PACKAGE}/_\w+\.py"  # such as __main__.py, of the preface or the workshop
-WORKSHOP = 30  # the number of its first chapter
+LISTED = re.compile(r"^ +- (\S+\.md)$", re.M)  # a page in the navigation
+NO_CHAPTER = re.compile(r"(.*/)?index\.md|(labs|api)/.*|glossary\.md")
 
 
 class Twin(NamedTuple):
@@ -48,27 +48,27 @@ class Chapter:
 
     path: Path
     text: str
+    number: int = -1  # of a chapter, by its place in the navigation; no other page has one
 
     @property
     def name(self) -> str:
-        """The file's name without number and ending: `02-multi-head` is `multi-head`."""
-        return re.sub(r"^\d+-", "", self.path.stem)
+        """The file's name without its ending, which no other chapter has."""
+        return self.path.stem
 
     @property
-    def number(self) -> int:
-        """The number that the file's name begins with; -1 where there is none."""
-        found = re.match(r"\d+(?=-)", self.path.stem)
-        return int(found[0]) if found else -1
+    def is_chapter(self) -> bool:
+        return self.number >= 0
 
     @property
-    def module(self) -> str:
-        """The module this chapter may define; or else all of the folder of that name."""
-        name = "__init__" if self.name == "preface" else self.name.replace("-", "_")
-        return f"{PACKAGE}/{name}.py"
+    def is_source(self) -> bool:
+        """Whether it is a page of the annotated source."""
+        return self.path.parent == SOURCE and self.name != "index"
 
     @property
-    def is_draft(self) -> bool:
-        return self.path.is_relative_to(DRAFTS)
+    def is_part(self) -> bool:
+        """Whether it is the first page of a part of the book."""
+        *above, folder, name = self.path.parts
+        return name == "index.md" and above == ["docs"] and folder not in ("api", SOURCE.name)
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -113,8 +113,6 @@ class Chapter:
 
     def _misplaced(self, title: str) -> str:
         """Why this chapter can never define a file of this title, or nothing."""
-        if self.is_draft:
-            return f"a draft owns no file of the package, not {title}; leave out the title"
         if not re.fullmatch(rf"{PACKAGE}(/\w+)+\.py", title):
             return f"a title is a file of {PACKAGE}/, not {title}; rename the title"
         return ""
@@ -160,15 +158,28 @@ def read_text(path: Path, root: Path = ROOT) -> str:
     return text
 
 
+def order(root: Path = ROOT) -> dict[Path, int]:
+    """The chapters in the order of the navigation, each with its number; the preface has 0."""
+    nav = root / NAV
+    listed = LISTED.findall(nav.read_text("utf-8")) if nav.exists() else []
+    chapters = [name for name in listed if not NO_CHAPTER.fullmatch(name)]
+    return {Path("docs") / name: number for number, name in enumerate(chapters)}
+
+
 def read(path: Path, root: Path = ROOT) -> Chapter:
     """Read the page at root/path."""
-    return Chapter(path, read_text(path, root))
+    return Chapter(path, read_text(path, root), order(root).get(path, -1))
 
 
 def read_all(root: Path = ROOT) -> list[Chapter]:
-    """Read and check every chapter, in the order of their numbers."""
-    paths = sorted((root / CHAPTERS).glob("[0-9][0-9]-*.md"))
-    chapters = [read(path.relative_to(root), root).check() for path in paths]
+    """Read and check every chapter, in the order of their numbers, and then the source."""
+    paths = [*order(root)]
+    for folder in dict.fromkeys(path.parent for path in paths if path.parent != Path("docs")):
+        for path in sorted((root / folder).glob("*.md")):
+            if (page := path.relative_to(root)) not in paths and page.name != "index.md":
+                raise ChapterError(page, 1, f"is not in the navigation of {NAV}; add it there")
+    paths += [path.relative_to(root) for path in sorted((root / SOURCE).glob("*.md"))]
+    chapters = [read(path, root).check() for path in paths if path != SOURCE / "index.md"]
     owners: dict[str, str] = {}
     for chapter in chapters:
         path = chapter.path.as_posix()
@@ -193,20 +204,8 @@ def _check_owners(chapters: list[Chapter]) -> None:
                 raise chapter.error(block, f"{fault}; rename the title")
 
 
-def read_drafts(root: Path = ROOT) -> list[Chapter]:
-    """Read and check every draft; one may bear the name of a chapter."""
-    paths = sorted((root / DRAFTS).glob("**/[0-9][0-9]-*.md"))
-    drafts = [read(path.relative_to(root), root).check() for path in paths]
-    seen: dict[Path, Path] = {}
-    for draft in drafts:
-        other = seen.setdefault(draft.path.with_name(draft.name), draft.path)
-        if other != draft.path:  # their figures would have one folder
-            raise ChapterError(draft.path, 1, f"{other.name} has this name already; choose another")
-    return drafts
-
-
 def pages(root: Path = ROOT) -> list[Path]:
-    """Every page, the drafts, the labs and those at the root among them."""
+    """Every page, the labs and those at the root among them."""
     found = [*(root / "docs").glob("**/*.md"), *(root / labs.LABS).glob("*.ipynb")]
     paths = (path.relative_to(root) for path in sorted(found))
     return [Path("README.md"), Path("CONTRIBUTING.md"), *paths]

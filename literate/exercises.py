@@ -72,7 +72,7 @@ def find(path: Path, parts: Sequence[Block | Twin]) -> list[Exercise]:
             _numbered(path, part, number)
             fences, task = {}, [part]
         elif isinstance(part, Block) and part.role:
-            if fault := _misplaced(part, f"{path.stem[:2]}-{number}", task, fences, folds):
+            if fault := _misplaced(part, f"{path.stem}-{number}", task, fences, folds):
                 raise ChapterError(path, part.line, fault)
             fences[part.role] = part
             if part.role == "answer":

@@ -1,20 +1,17 @@
 """Link the terms of a page to the glossary, and say which chapters use each term."""
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
-from pathlib import Path
 from typing import NamedTuple
 
 from literate import glossary, labs
 from literate.blocks import Block, heading
-from literate.chapter import CHAPTERS, Chapter, Twin
+from literate.chapter import Chapter, Twin
 from literate.glossary import Term, Use
-
-
-PARTS = Path("docs/parts")  # the overview of each part
 
 
 class Explained(NamedTuple):
@@ -29,7 +26,8 @@ class Explained(NamedTuple):
 def explain(page: Chapter, terms: tuple[Term, ...]) -> Explained:
     """Link the first use of each term in each section to the glossary."""
     parts = [*page.parts]
-    if not terms or page.path.parent not in (CHAPTERS, PARTS, labs.LABS):
+    explains = page.is_chapter or page.is_source or page.is_part
+    if not terms or not (explains or page.path.parent == labs.LABS):
         return Explained(parts)
     section = ""
     prose: list[tuple[str, int, Twin]] = []
@@ -41,7 +39,7 @@ def explain(page: Chapter, terms: tuple[Term, ...]) -> Explained:
         if isinstance(part, Twin) and part.zh.kind in ("paragraph", "list", "blockquote"):
             prose.append((section, number, part))
     sections = [list(group) for _, group in groupby(prose, lambda item: item[0])]
-    place = f"../{glossary.GLOSSARY.name}"
+    place = os.path.relpath(glossary.GLOSSARY, page.path.parent)
     texts = ([[twin[i].text for _, _, twin in group] for group in sections] for i in (0, 1))
     (zh, in_zh), (en, in_en) = (
         glossary.link(text, language, terms, place)
@@ -61,7 +59,7 @@ def explain(page: Chapter, terms: tuple[Term, ...]) -> Explained:
 def uses(chapters: Sequence[Chapter], terms: tuple[Term, ...]) -> dict[Term, list[Use]]:
     """Where each chapter first uses each term."""
     found: defaultdict[Term, list[Use]] = defaultdict(list)
-    for chapter in chapters:
+    for chapter in (chapter for chapter in chapters if chapter.is_chapter):
         place = chapter.path.relative_to("docs").as_posix()
         for term, section in explain(chapter, terms).used.items():
             found[term].append(Use(chapter.number, f"{place}#{section}"))

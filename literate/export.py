@@ -51,7 +51,7 @@ def _of_lab(lab: Chapter, edition: str) -> Any:
     book.cells = [cell for cell in book.cells if cell.metadata.get("tags", [edition]) == [edition]]
     for cell in book.cells:
         if cell.cell_type == "markdown":
-            cell.source = LINK.sub(_relink, cell.source)
+            cell.source = LINK.sub(_relink, refer(cell.source, lab))
     return book
 
 
@@ -162,5 +162,6 @@ def _relink(found: re.Match[str]) -> str:
     """Lead a link where a notebook can: to another notebook or to another host."""
     if found[1] is None or found[2].startswith("(http"):
         return found[0]
-    page = re.match(r"\((?:\.\./(?:chapters|labs)/)?([\w-]+)\.(?:md|ipynb)", found[2])
+    page = re.match(r"\((?:[\w.]+/)*(?!index|glossary)([\w-]+)\.(?:md|ipynb)", found[2])
+    page = None if "source/" in found[2] else page  # which has no notebooks
     return f"[{found[1]}]({page[1]}.ipynb)" if page else found[1]

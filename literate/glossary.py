@@ -21,7 +21,7 @@ import jieba
 
 from literate import ROOT
 from literate.blocks import Block, ChapterError
-from literate.chapter import CHAPTERS, read
+from literate.chapter import order, read
 
 
 GLOSSARY = Path("docs/glossary.md")
@@ -49,6 +49,7 @@ class Term:
     avoid: tuple[str, ...] = ()  # Chinese renderings that the book does not use
     chapter: str = ""  # the name of the chapter that explains it
     path: Path | None = None  # of that chapter
+    number: int = -1
     tooltip: bool = True  # a word that stands on every page needs none
 
     def forms(self, language: str) -> tuple[str, ...]:
@@ -71,7 +72,8 @@ class Use(NamedTuple):
 
 def terms(root: Path = ROOT) -> list[Term]:
     """All terms of the book, in the order of the page."""
-    paths = {path.stem[3:]: path.relative_to(root) for path in (root / CHAPTERS).glob("[0-9]*.md")}
+    numbers = order(root)
+    paths = {path.stem: path for path in numbers}
     fences = [block for block in read(GLOSSARY, root).blocks if block.info == "glossary"]
     book: list[Term] = []
     known: set[str] = set()
@@ -84,7 +86,8 @@ def terms(root: Path = ROOT) -> list[Term]:
             if term.chapter and term.chapter not in paths:
                 raise ChapterError(GLOSSARY, line, f"there is no chapter named {term.chapter}")
             known |= names | {term.id}
-            book.append(replace(term, path=paths.get(term.chapter)))
+            path = paths.get(term.chapter)
+            book.append(replace(term, path=path, number=numbers[path] if path else -1))
     return book
 
 
@@ -108,7 +111,7 @@ def entry(term: Term, edition: str, uses: Sequence[Use] = ()) -> tuple[str, str,
     small = f' <small lang="{other}">{second}</small>' if second != name else ""
     zh, en = term.zh_means, term.en_means
     if term.path:
-        number, place = int(term.path.stem[:2]), term.path.relative_to("docs").as_posix()
+        number, place = term.number, term.path.relative_to("docs").as_posix()
         zh += f"见[第\N{NO-BREAK SPACE}{number}\N{NO-BREAK SPACE}章]({place})。"
         en += f" See [chapter\N{NO-BREAK SPACE}{number}]({place})."
     if term.avoid:

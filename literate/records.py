@@ -1,7 +1,7 @@
 """The records of experiments, and the fences in which pages show their tables.
 
 What takes minutes is no cell of a chapter but an experiment: `nox -s experiments` runs it and
-leaves experiments/records/NN-name.json. A fence `record NN-name/table` holds one of its tables,
+leaves experiments/records/name.json. A fence `record name/table` holds one of its tables,
 a row a line and the head first; two spaces or more part the cells, each plain or `中文 | English`.
 """
 

@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 
 from literate import ROOT, labs, summary
 from literate.blocks import pick
-from literate.chapter import CHAPTERS, read, read_all
-from literate.explain import PARTS
+from literate.chapter import pages, read, read_all
 from literate.weave import EDITIONS, title_of
 
 
@@ -37,16 +36,14 @@ def llms(url: str) -> str:
     """The list of all pages, with what they are about, for language models (llmstxt.org)."""
     parts = [f"# {pick(NAME, 'en')} · {pick(NAME, 'zh')}"]
     parts.append(f"> {pick(ABOUT, 'en')} {pick(ABOUT, 'zh')}")
-    everything = [
-        read(path.relative_to(ROOT)) for path in sorted((ROOT / PARTS).glob("*.md"))
-    ] + read_all()
+    everything = [page for page in map(read, pages()) if page.is_part] + read_all()
     everything += [
         read(path.relative_to(ROOT)) for path in sorted((ROOT / labs.LABS).glob("*.ipynb"))
     ]
     for edition, heading in (("en", "English"), ("zh", "中文")):
         lines = []
         for page in everything:
-            number = f"{page.number} " if page.path.parent == CHAPTERS else ""
+            number = f"{page.number} " if page.is_chapter else ""
             place = page.path.relative_to("docs").with_suffix("").as_posix()
             title = f"{number}{title_of(page, edition)}"
             about = summary.description(page, edition)

@@ -15,7 +15,6 @@ import io
 import linecache
 import os
 import random
-import re
 import sys
 import types
 from collections.abc import Generator, Iterator
@@ -48,8 +47,7 @@ def digest(chapter: Chapter, root: Path = ROOT) -> str:
 
 def stamp(chapter: Chapter, root: Path = ROOT) -> Path:
     """The file that holds the digest of a chapter that passed."""
-    draft = chapter.path.with_suffix("")  # its name may be that of a chapter
-    return root / ".cache/ran" / (draft if chapter.is_draft else chapter.path.stem)
+    return root / ".cache/ran" / chapter.name
 
 
 def fresh(chapter: Chapter, root: Path = ROOT) -> bool:
@@ -151,8 +149,7 @@ class ChapterFile(pytest.File):
         clean_slate(self.root)
         stamp(self.chapter, self.root).unlink(missing_ok=True)
         self.results, self.outputs, self.drawn = {}, {}, set()
-        kind = "draft_" if self.chapter.is_draft else "chapter_"
-        self.module = types.ModuleType(kind + self.chapter.name.replace("-", "_"))
+        self.module = types.ModuleType("chapter_" + self.chapter.name.replace("-", "_"))
         self.module.__file__ = str(self.path)
         sys.modules[self.module.__name__] = self.module
         lines = ["\n"] * self.chapter.text.count("\n")
@@ -307,7 +304,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """A chapter is ours; the code on other pages is run by pytest-markdown-docs."""
+    """A page of the book is ours; the code of README.md is run by pytest-markdown-docs."""
     others = yield
-    chapter = re.match(r"\d\d-.*\.md$", file_path.name) and "docs" in file_path.parts
+    chapter = file_path.suffix == ".md" and "docs" in file_path.parts
     return [ChapterFile.from_parent(parent, path=file_path)] if chapter else others

@@ -15,7 +15,7 @@ from mkdocs.livereload import LiveReloadServer
 
 from literate import ROOT
 from literate.build import SITE, Editions, build, kill, python
-from literate.chapter import CHAPTERS, pages
+from literate.chapter import pages
 from literate.weave import EDITIONS
 
 
@@ -76,13 +76,11 @@ class Preview:
         for path in {path for path, _ in before.items() ^ self.seen.items()}:
             stays = path in before and path in self.seen
             match path.parts, path.suffix:
-                case ("docs", "drafts", *_), _:
-                    continue
                 case ("docs", "assets", *_), _:
                     assets |= {path} & self.seen.keys()
                 case ("docs", "diagrams", _), ".py":
                     others |= showing(f"diagrams/{path.stem.replace('_', '-')}.svg")
-                case ("docs", "chapters", "figures", name, figure), ".svg":
+                case ("docs", *_, "figures", name, figure), ".svg":
                     others |= showing(f"figures/{name}/{figure.split('.')[0]}.svg")
                 case (("docs", "labs", _), ".ipynb") | (("docs", *_), ".md"):
                     edited |= {path}
@@ -118,7 +116,7 @@ class Preview:
         else:
             self.refused.add(path)
             print(*faults, sep="\n", file=sys.stderr, flush=True)
-        if is_edited and path.parent == CHAPTERS:
+        if is_edited and path.suffix == ".md":
             sound, stale = self.editions.ask(f"stale {path.as_posix()}", 1)
             if sound and stale:
                 self.tests.ask(path)
@@ -141,7 +139,7 @@ def stamps() -> dict[Path, int]:
 
 def showing(picture: str) -> set[Path]:
     """The pages of the site that show a picture."""
-    found = (path for path in pages() if path.parts[0] == "docs" and "drafts" not in path.parts)
+    found = (path for path in pages() if path.parts[0] == "docs")
     return {path for path in found if picture in (ROOT / path).read_text("utf-8")}
 
 

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from literate.chapter import CHAPTERS, Chapter, Twin
+from literate.chapter import Chapter, Twin
 from literate.references import refer
 from literate.run import stamp
 
@@ -25,7 +25,7 @@ def of(page: Chapter, edition: str) -> dict[str, str]:
     about: dict[str, str] = {}
     if text := description(page, edition):
         about["description"] = text
-    if page.path.parent == CHAPTERS:
+    if page.is_chapter or page.is_source:
         about["minutes"] = str(minutes(page, edition))
         passed = stamp(page)
         if passed.exists() and page.cells:

@@ -7,6 +7,7 @@ A tree holds all that a site engine needs: pages, API pages, labs, notebooks, as
 
 import ast
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,18 +20,7 @@ import nbformat
 
 from literate import ROOT, glossary, labs, summary
 from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, pick
-from literate.chapter import (
-    AT_ROOT,
-    CHAPTERS,
-    DRAFTS,
-    Chapter,
-    Twin,
-    dotted,
-    names,
-    pages,
-    read,
-    read_all,
-)
+from literate.chapter import PACKAGE, Chapter, Twin, dotted, names, pages, read, read_all
 from literate.drawing import draw
 from literate.explain import explain, uses
 from literate.export import export, localize
@@ -48,9 +38,10 @@ ORIGIN = "出自 | From"
 PUBLIC = "{0} 里公开的函数和类：{1}。 | The public functions and classes of {0}: {1}."
 EXERCISE = "练习 {0} | Exercise {0}"
 HOW = (
-    "先在[终端](40-cli.md#check)里取一道练习，`attention-book exercise {0} > ex.py`，写好以后运行 `attention-book check ex.py`，不看答案就知道对不对。",
-    "In a [terminal](40-cli.md#check), `attention-book exercise {0} > ex.py` gives you an exercise to fill in, and `attention-book check ex.py` tells whether it is right, without showing the answer.",
+    "先在[终端]({1}#check)里取一道练习，`attention-book exercise {0} > ex.py`，写好以后运行 `attention-book check ex.py`，不看答案就知道对不对。",
+    "In a [terminal]({1}#check), `attention-book exercise {0} > ex.py` gives you an exercise to fill in, and `attention-book check ex.py` tells whether it is right, without showing the answer.",
 )
+CHECKER = "docs/source/cli.md"
 FOLDED = "导入与公开的名字 | Imports and public names"
 CHECKS = "检查 | Checks"
 NUMBERED = '<span class="number">{}</span> '
@@ -67,7 +58,6 @@ class Book(NamedTuple):
 def write_trees(editions: Iterable[str] = EDITIONS) -> Book:
     """Write the trees anew; return what a page needs that is woven again alone."""
     everyone = read_all()
-    chapters = [chapter for chapter in everyone if owned(chapter, everyone)]
     terms = tuple(glossary.terms())
     book = Book(terms, uses(everyone, terms))
     for edition in editions:
@@ -75,14 +65,10 @@ def write_trees(editions: Iterable[str] = EDITIONS) -> Book:
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(ROOT / "docs/assets", draft / "assets")
         for path in pages():
-            if path.parts[0] == "docs" and not path.is_relative_to(DRAFTS):
+            if path.parts[0] == "docs":
                 write_page(read(path), edition, draft, book)
-        for chapter in chapters:
-            write(draft / f"api/{chapter.name}.md", api_page(chapter, edition, everyone))
-        with (draft / "api/index.md").open("a", encoding="utf-8") as index:
-            for chapter in chapters:
-                title = title_of(chapter, edition)
-                index.write(f"\n- [`{dotted(chapter.module)}`]({chapter.name}.md) {title}")
+        for unit, files in units(everyone).items():
+            write(draft / f"api/{unit}.md", api_page(unit, files, edition))
         shutil.rmtree(WOVEN / edition, ignore_errors=True)
         draft.rename(WOVEN / edition)
     return book
@@ -96,9 +82,10 @@ def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
     about = summary.of(page, edition) | {"source": page.path.as_posix()}
     if page.path != Path("docs/index.md"):
         about["title"] = title_of(page, edition)
-    if page.path.parent == CHAPTERS:
+    if page.is_chapter:
         about["title"] = f"{page.number} {about['title']}"
-    if page.path.parent in (CHAPTERS, labs.LABS):
+        about["number"] = str(page.number)
+    if page.is_chapter or page.path.parent == labs.LABS:
         about["notebook"] = f"notebooks/{page.path.stem}.ipynb"
         write(tree / about["notebook"], export(page, edition))
     front = [*given.split("\n")[1:-1], *(f"{key}: {json.dumps(about[key])}" for key in about)]
@@ -121,39 +108,32 @@ def title_of(page: Chapter, edition: str) -> str:
     return heading(first)[edition == "en"].replace("`", "")
 
 
-def owned(chapter: Chapter, chapters: list[Chapter]) -> dict[str, Chapter]:
-    """The files of the module or folder that bears a chapter's name, and who defines each.
-
-    A chapter of the workshop may define files in the folder of another.
-    """
-    if chapter.name == "preface":
-        return {}  # the root only gathers what the others define
-    within = chapter.module.removesuffix(".py") + "/"
-    files = {file: one for one in chapters for file in one.modules}
-    return {
-        file: files[file]
-        for file in sorted(files)
-        if file == chapter.module or file.startswith(within)
-    }
+def units(chapters: list[Chapter]) -> dict[str, dict[str, Chapter]]:
+    """The public folders and modules of the package's root, and who defines each of their files."""
+    files = {file: chapter for chapter in chapters for file in chapter.modules}
+    found: dict[str, dict[str, Chapter]] = {}
+    for file in sorted(files):
+        unit = file.removeprefix(f"{PACKAGE}/").removesuffix(".py").split("/")[0]
+        if not unit.startswith("_"):
+            found.setdefault(unit, {})[file] = files[file]
+    return found
 
 
-def api_page(chapter: Chapter, edition: str, chapters: list[Chapter]) -> str:
-    """The page of all that is public in a chapter's module or folder, for mkdocstrings."""
-    module = dotted(chapter.module)
-    files = owned(chapter, chapters)
+def api_page(unit: str, files: Mapping[str, Chapter], edition: str) -> str:
+    """The page of all that is public in a folder or module of the package, for mkdocstrings."""
     listed = [
         name for file, owner in files.items() for b in owner.modules[file] for name in public(b)
     ]
-    about = pick(PUBLIC, edition).format(module, ", ".join(listed))
-    page = [f"---\ntitle: {module}\ndescription: {about!r}\n---"]
-    page.append(f"# `{module}` {{#api-{chapter.name}}}")
+    about = pick(PUBLIC, edition).format(f"{PACKAGE}.{unit}", ", ".join(listed))
+    page = [f"---\ntitle: {PACKAGE}.{unit}\ndescription: {about!r}\n---"]
+    page.append(f"# `{PACKAGE}.{unit}` {{#api-{unit}}}")
     level = 3 if len(files) > 1 else 2
     for file, owner in files.items():
         module, blocks = dotted(file), owner.modules[file]
         if level == 3 and any(map(public, blocks)):
             page.append(f"## `{module}` {{#{module.replace('.', '-')}}}")
         for block in blocks:
-            target = f"../{CHAPTERS.name}/{owner.path.name}#{owner.above(block)}"
+            target = os.path.relpath(owner.path, "docs/api") + f"#{owner.above(block)}"
             place = f"[{title_of(owner, edition)}]({target})"
             for name in public(block):
                 page.append(f"::: {module}.{name}\n    options:\n      heading_level: {level}")
@@ -172,20 +152,22 @@ def weave(page: Chapter, edition: str, book: Book = Book()) -> str:  # noqa: B00
         glosses = part.info == "glossary"
         parts.append(_glossary(part, edition, book) if glosses else _shared(page, part, edition))
         if part.kind == "heading" and heading(part)[2] == "exercises":
-            parts += [how_to_check(e.id, edition) for e in page.exercises[:1]]
+            parts += [how_to_check(e.id, page, edition) for e in page.exercises[:1]]
     text = "\n\n".join(part for part in [*parts, explained.tips] if part) + "\n"
     return refer(LAB_LINK.sub(r"\1.md", text), page)
 
 
-def how_to_check(id_: str, edition: str) -> str:
+def how_to_check(id_: str, page: Chapter, edition: str) -> str:
     """The lines that say how to check an exercise."""
-    return _twins(Twin(*(Block("paragraph", text.format(id_), 0) for text in HOW)), edition)
+    place = os.path.relpath(CHECKER, page.path.parent)
+    zh, en = (Block("paragraph", text.format(id_, place), 0) for text in HOW)
+    return _twins(Twin(zh, en), edition)
 
 
 def public(block: Block) -> list[str]:
     """What a block adds to the API page: a constant has no docstring, and so no place there."""
-    if re.fullmatch(AT_ROOT, block.title):
-        return []  # the root has no such page
+    if "/_" in block.title:
+        return []  # what is private has no such page
     nodes = ast.parse(block.body).body
     documented = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
     return [node.name for node in documented if not node.name.startswith("_")]
@@ -213,8 +195,7 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         zh, en, id_ = heading(block)
         label = escape(re.sub(r"[`*]", "", zh if edition == "zh" else en))
         marks = block.text.partition(" ")[0]
-        is_chapter = marks == "#" and page.path.parent == CHAPTERS
-        number = NUMBERED.format(page.number) if is_chapter else ""
+        number = NUMBERED.format(page.number) if marks == "#" and page.is_chapter else ""
         title = number + _short(f"{zh} | {en}", edition)
         return f'{marks} {title} {{#{id_} data-toc-label="{label}"}}'
     if block.kind == "open":

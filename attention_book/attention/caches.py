@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (31eaa8ec3285). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (688a9bc9c9a5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/source/convolution-weights.md (3452fabd5937). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/convolution-weights.md (d0500c8bd9a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (2faf16036b82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (284dcd444492). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any
 

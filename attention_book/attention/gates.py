@@ -1,4 +1,4 @@
-# Made from docs/source/adaptive-layers.md (a80621383332). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (9151c0f3bdf1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any
 

@@ -1,4 +1,4 @@
-# Made from docs/transformer/padding.md (7c73b2abfc99). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (5c6550bece32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from attention_book.attention.caches import KeyValue
 from attention_book._checks import check_tensor
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 
 

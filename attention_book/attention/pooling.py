@@ -1,4 +1,4 @@
-# Made from docs/source/checks.md (eb29b527f13d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (50375b9f185c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn

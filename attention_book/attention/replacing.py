@@ -1,11 +1,11 @@
-# Made from docs/source/adaptive-layers.md (4ef8d0153539). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (40c755a5934b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from typing import Any, TypeVar
 
 from torch import nn
 
-from attention_book.interpret.heads import find_heads
 from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.interpret.heads import find_heads
 
 
 __all__ = ["replace_attention"]

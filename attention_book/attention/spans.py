@@ -1,4 +1,4 @@
-# Made from docs/source/adaptive-layers.md (7d403a593cd5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (4ef16ff0d848). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any
 
@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.entmax import EagerAttention
-from attention_book.attention.caches import KeyValue
 from attention_book._checks import check_positive, check_size
+from attention_book.attention.caches import KeyValue
+from attention_book.attention.entmax import EagerAttention
 from attention_book.attention.functional import masked_softmax
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/adaptive-layers.md (cbd864e1046c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (6eec9a9835f1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor

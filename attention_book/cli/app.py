@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (7e9b51fb179a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (835ad5119e2e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
 import re

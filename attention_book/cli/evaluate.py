@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (f597d5c4a0c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (1730664eec36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import time
 from typing import Annotated
 
@@ -15,10 +15,10 @@ from attention_book.cli.options import (
     PrecisionName,
 )
 from attention_book.cli.translate import check_line
+from attention_book.compute import get_compute_config
 from attention_book.data.punctuation import detokenize
 from attention_book.generation.scores import score
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.compute import get_compute_config
 
 
 __all__ = ["evaluate"]

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (42569f5588b5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (fdcd663c5dc4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import contextlib
 import difflib

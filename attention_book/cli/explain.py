@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (e46aca6e8ba1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (e5213db6b7c4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +7,6 @@ from rich.box import SIMPLE
 from rich.table import Table
 from typer import Argument, Option
 
-from attention_book.io.files import write_file
 from attention_book.cli.app import (
     app,
     escape_controls,
@@ -16,14 +15,15 @@ from attention_book.cli.app import (
 )
 from attention_book.cli.options import BeamSize
 from attention_book.cli.translate import check_line, doubt
+from attention_book.generation.classifier import DIGITS, Classifier
+from attention_book.generation.translator import GRAMMAR, Translator
 from attention_book.interpret.explanations import (
     Explanation,
     explain_image,
     explain_sentence,
 )
 from attention_book.interpret.pictures import to_html, to_svg
-from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.generation.classifier import DIGITS, Classifier
+from attention_book.io.files import write_file
 
 
 __all__ = ["explain"]

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (a40f6925e0e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (a8ccbc5549df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (726d686607e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (d7c40b831834). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io
@@ -26,12 +26,12 @@ from attention_book.cli.options import (
     ModelFile,
     PrecisionName,
 )
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
+from attention_book.compute import ComputeConfig, get_compute_config
 from attention_book.generation.alignment import cross_weights
 from attention_book.generation.confidence import Translation
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.compute import ComputeConfig, get_compute_config
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (e40bcc94eae7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (4b92f56f251d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import wave
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-# Made from docs/transformer/corpus.md (c59f3f52da7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (b1cf8f965fd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 

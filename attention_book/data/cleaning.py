@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (582efb6846ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (98cbe1bad79b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 import unicodedata

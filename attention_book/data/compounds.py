@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (5be8567ddcba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (076057515823). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.data.grammar import Grammar, Phrase

@@ -1,4 +1,4 @@
-# Made from docs/source/grammar.md (b2e7136a7c0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (e8a4392d3126). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (9cbabfd79688). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (22925c8685db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

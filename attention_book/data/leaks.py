@@ -1,4 +1,4 @@
-# Made from docs/source/grammar.md (ab64c0203833). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (17084c0d1e02). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable
 
 from attention_book.data.lexicon import (

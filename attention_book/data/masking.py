@@ -1,4 +1,4 @@
-# Made from docs/source/text-generation.md (58e3261dff3e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (4445902c86ce). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (4658edb8fd5e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (777143b06a28). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import Literal, NamedTuple
 

@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (0309a3bf55a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (ecfecb00010b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections import defaultdict
 from collections.abc import Sequence

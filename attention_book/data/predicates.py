@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (ec9e17b7ad0c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (d4312b10e6bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.data.grammar import Phrase

@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (586fa85444d1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (cc00b669e87c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.data.grammar import Phrase

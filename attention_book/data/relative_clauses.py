@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (589fe75ba8ef). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (52f7c1b37569). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.data.lexicon import (

@@ -1,10 +1,10 @@
-# Made from docs/source/wide-grammar.md (8ca13a3a7182). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (d4ed2f5cffab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 
 from attention_book._checks import check_size
-from attention_book.data.wide_grammar import draw_construction
 from attention_book.data.tags import tag_words
+from attention_book.data.wide_grammar import draw_construction
 
 
 __all__ = ["LabelledSentence", "draw_sentences"]

@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (eb4cfb1855ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (2297770c4c05). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 
 from attention_book.data.lexicon import (

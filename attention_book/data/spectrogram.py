@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (054f017fe3b1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (692e4fee407a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/transformer/corpus.md (4c70616692ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (6896d93e71d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import random
 from collections import Counter

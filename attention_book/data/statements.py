@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (09ea411a0a83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (4153d6025ff4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.data.grammar import Phrase

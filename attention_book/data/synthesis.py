@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (9dc7352300ca). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (0f9e9d5a496d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

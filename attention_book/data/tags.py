@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (be74b7b10744). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (9ffb630da051). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 
 from attention_book.data.lexicon import (

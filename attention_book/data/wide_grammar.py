@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (5fe5bed10015). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (bafdfba6a4d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 
 from attention_book.data.compounds import draw_clause, draw_compound

@@ -1,4 +1,4 @@
-# Made from docs/source/wide-grammar.md (f410517b5c92). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/wide-grammar.md (ee8ffcbabc6c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (344c3347c171). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (744e31fcaf24). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.evaluation.images import (
     add_noise,
     adjust_contrast,

@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (85285eaa3fcb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (5a5fc78ddc4c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/trust/robust.md (dab5b593a9f6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/robust.md (be1f8e37dfc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Hashable, Sequence
 
 import torch

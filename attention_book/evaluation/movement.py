@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (cbafe63112ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (dfa5841abf68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from jaxtyping import Float
 from torch import Tensor
 

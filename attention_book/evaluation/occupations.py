@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (67a54b464cc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (dba74e78f628). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (8f904071dd9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (eb9a0bff3b0e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 import re
 

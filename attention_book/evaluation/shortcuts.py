@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (9a6e43becb6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (31a7f9cac3df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (15acad09d5b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (9eb718b6e2be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-# Made from docs/source/batch-decoding.md (d8a1755fe17a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/batch-decoding.md (86d4710ba2cd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import Any
 
@@ -6,9 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS
-from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
+from attention_book.attention.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+)
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS
 
 
 __all__ = ["cross_weights"]

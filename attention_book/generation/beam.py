@@ -1,17 +1,17 @@
-# Made from docs/source/batch-decoding.md (0d5b88479d4b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/batch-decoding.md (f8cd340bbe83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book._checks import (
     check_number,
     check_size,
     check_source,
     check_whole,
 )
-from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
 
 
 __all__ = ["beam_search", "check_beam", "normalize_score"]

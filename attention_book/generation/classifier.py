@@ -1,18 +1,18 @@
-# Made from docs/source/images.md (efc16f227c7a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (b043afe5f68c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from attention_book.io.models import load_model, save_model
-from attention_book.data.images import read_digit
 from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
     compute_context,
     inference_copy,
 )
+from attention_book.data.images import read_digit
+from attention_book.io.models import load_model, save_model
 from attention_book.models.vit import ViT
 
 

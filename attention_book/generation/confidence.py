@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (f98d50355d03). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (97482f09b10d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import BOS
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS
 
 
 __all__ = ["Calibration", "Translation", "sequence_log_probs"]

@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (a89295c252fa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (daa634a6f295). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -9,16 +9,16 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book.attention.caches import StaticKeyValueCache
 from attention_book._checks import check_size, check_source
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.generation.prepacked import remove_dropout
+from attention_book.attention.caches import StaticKeyValueCache
 from attention_book.compute import (
     ComputeConfig,
     compute_context,
     inference_copy,
 )
+from attention_book.generation.prepacked import remove_dropout
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
 __all__ = [

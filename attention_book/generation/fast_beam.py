@@ -1,14 +1,14 @@
-# Made from docs/fast/generating-fast.md (1303c4e1853f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (660dc5146d3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.generation.beam import check_beam, normalize_score
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.fast_generate import drop_finished
+from attention_book.tokenizers.special_tokens import BOS, EOS
 
 
 __all__ = ["fast_beam_search"]

@@ -1,14 +1,14 @@
-# Made from docs/fast/generating-fast.md (5805faa78179). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (e3b07553153d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import TypeVar
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.generation.strategies import NextToken, greedy
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.state import DecodingState
+from attention_book.generation.strategies import NextToken, greedy
+from attention_book.tokenizers.special_tokens import BOS, EOS
 
 
 __all__ = ["drop_finished", "fast_generate"]

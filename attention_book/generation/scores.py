@@ -1,4 +1,4 @@
-# Made from docs/source/batch-decoding.md (541e9dc29b36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/batch-decoding.md (201034c5e757). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import NamedTuple
 

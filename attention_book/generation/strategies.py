@@ -1,4 +1,4 @@
-# Made from docs/source/batch-decoding.md (8d6951851d1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/batch-decoding.md (5a692a1195a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch

@@ -1,17 +1,17 @@
-# Made from docs/source/text-generation.md (2068668d3646). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (3a1cfb8e0c91). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 
-from attention_book.attention.caches import KeyValueCache
 from attention_book._checks import check_size, check_token_ids
-from attention_book.tokenizers.special_tokens import EOS
+from attention_book.attention.caches import KeyValueCache
 from attention_book.generation.strategies import NextToken, greedy
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
+from attention_book.tokenizers.special_tokens import EOS
 
 
 __all__ = ["Candidate", "fill_blank", "generate_text"]

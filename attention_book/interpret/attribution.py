@@ -1,4 +1,4 @@
-# Made from docs/trust/interpret.md (48172aa33e68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/interpret.md (331bad82ab34). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (eea19c3b89ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (aad8a01b9e45). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar

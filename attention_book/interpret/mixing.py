@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (1d0f673f32a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (633f9b83f826). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book._checks import check_layer_input, check_size, check_tensor
-from attention_book.interpret.probe import trace
 from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.interpret.probe import trace
 
 
 __all__ = [

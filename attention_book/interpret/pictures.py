@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (7bf73e9109b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (215a671f0d61). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (536606e1fefa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (439090003991). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue
 from attention_book._checks import check_tensor
-from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import AdditiveAttention
+from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.models.graph import GraphAttention
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/training-images.md (b25504b05ef9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-images.md (d97af78725e3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 import torch
@@ -7,8 +7,8 @@ from torch import Tensor
 
 from attention_book._checks import check_tensor
 from attention_book.attention.multi_head import attention_weights
-from attention_book.models.vit import ViT
 from attention_book.models.patches import Images
+from attention_book.models.vit import ViT
 
 
 __all__ = ["attention_maps", "rollout"]

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (08422e470a10). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (479423ba2893). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import io
 import json

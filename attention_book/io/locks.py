@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (2dd733cdb30a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (a5001befa708). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import os
 import re
 import socket

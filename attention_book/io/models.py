@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (7f7641a52d2b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (1915e78e4944). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,13 +11,6 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from attention_book.io.files import read_signed, write_tensors
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import Tokenizer, WordTokenizer
-from attention_book.models.mask_predict import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-)
-from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.io.tensor_files import (
     FAULTS,
     Metadata,
@@ -27,13 +20,20 @@ from attention_book.io.tensor_files import (
     open_tensors,
     parse_json,
 )
+from attention_book.models.mask_predict import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+)
+from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
 from attention_book.tokenizers.bpe import (
     tokenizer_from_json,
     tokenizer_to_json,
 )
-from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit_config import ViTConfig
-from attention_book.models.vit import ViT
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (92173270b503). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (6668c2037bb4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,7 +15,6 @@ from attention_book.io.models import (
     check_promise,
     save_model,
 )
-from attention_book.tokenizers.words import Tokenizer
 from attention_book.io.tensor_files import (
     Metadata,
     Tensors,
@@ -24,6 +23,7 @@ from attention_book.io.tensor_files import (
     open_tensors,
     parse_json,
 )
+from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.loop import Trainer
 
 

@@ -1,14 +1,14 @@
-# Made from docs/source/layers.md (de4461ff1466). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/layers.md (6a9c7191df79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable, Sequence
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book._checks import check_tensor
-from attention_book.models.encoder import PostNorm
+from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
+from attention_book.models.encoder import PostNorm
 
 
 __all__ = ["Decoder", "DecoderLayer", "teacher_forcing_pair"]

@@ -1,4 +1,4 @@
-# Made from docs/source/layers.md (f4f5aaa87dee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/layers.md (ede0904ed3b2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -6,13 +6,13 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValueCache
 from attention_book._checks import (
     check_layer_input,
     check_positive,
     check_rate,
     check_size,
 )
+from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
 

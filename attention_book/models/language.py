@@ -1,4 +1,4 @@
-# Made from docs/language/language-models.md (31d8857ddeb4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/language-models.md (960f308a356f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 
 import torch
@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValueCache
-from attention_book.models.text_config import TextConfig
 from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
 
 
 __all__ = ["CausalLanguageModel", "MaskedLanguageModel"]

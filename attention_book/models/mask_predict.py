@@ -1,4 +1,4 @@
-# Made from docs/source/mask-predict.md (cdbb2deccd4c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/mask-predict.md (cfb2b5827edf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,11 +16,11 @@ from attention_book._checks import (
     check_tensor,
     check_whole,
 )
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.functional import padding_mask
-from attention_book.training.loading import Batch
+from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
+from attention_book.training.loading import Batch
 
 
 __all__ = [

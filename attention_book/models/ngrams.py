@@ -1,4 +1,4 @@
-# Made from docs/source/text-generation.md (fb061f1c4bde). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (069dc2f09851). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-# Made from docs/beyond/vit.md (17f824c6bc44). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/vit.md (1f39a8d209c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from jaxtyping import Float
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-# Made from docs/source/seq2seq.md (53853c2ac506). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/seq2seq.md (25182af8d1f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/source/text-models.md (5f35d0656cff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-models.md (78fc0799fc84). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -1,11 +1,11 @@
-# Made from docs/language/tasks.md (52d48a00e99a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (4e52540b925b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_size
-from attention_book.models.text_config import TextConfig
 from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
 
 
 __all__ = ["SequenceClassifier", "TokenClassifier"]

@@ -1,4 +1,4 @@
-# Made from docs/source/training-images.md (dc6f368d1535). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-images.md (804a01c20a9d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -1,4 +1,4 @@
-# Made from docs/fast/machine.md (3990d454f5a0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (377f049cb87d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.profiling.roofline import (
     Cost,
     Roofline,

@@ -1,4 +1,4 @@
-# Made from docs/fast/machine.md (18ac53251096). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (d1a97bf34375). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-# Made from docs/fast/machine.md (c6ddb433f796). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (94ff2d155332). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import statistics
 import time
@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from attention_book.profiling.roofline import Roofline
 from attention_book.compute import ComputeConfig, compute_context
+from attention_book.profiling.roofline import Roofline
 
 
 __all__ = [

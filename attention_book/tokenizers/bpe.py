@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (59dc6f0ef80b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (91eb075e015a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Iterable
 from typing import Any

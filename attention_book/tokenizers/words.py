@@ -1,10 +1,15 @@
-# Made from docs/transformer/corpus.md (9b56e05d6e22). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (065e4f32c8c7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 from attention_book.data.punctuation import detokenize, tokenize
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
+from attention_book.tokenizers.special_tokens import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL_TOKENS,
+)
 
 
 __all__ = ["Tokenizer", "WordTokenizer"]

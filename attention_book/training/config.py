@@ -1,4 +1,4 @@
-# Made from docs/source/training-loop.md (b7830e20355e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (786ae667e3be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args

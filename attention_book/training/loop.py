@@ -1,4 +1,4 @@
-# Made from docs/source/training-loop.md (9285b5055680). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (cf946c36aab0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 from typing import Any, Protocol, runtime_checkable
 

@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (06978c9d8d6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (3f4654b05c9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor

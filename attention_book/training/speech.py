@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (5c9d2a1b0ce2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (f191f80d89ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable
 
 import torch

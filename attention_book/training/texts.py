@@ -1,4 +1,4 @@
-# Made from docs/source/text-models.md (f24df9a4d4ea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-models.md (3f3e087aec53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import random
 from collections.abc import Sequence
 

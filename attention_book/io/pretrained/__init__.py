@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (a7a10f44f0ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (45a4ed61a871). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.io.pretrained.folders import (
     Pretrained,
     fingerprint,

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (d915af5c1991). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (6abb6e8eee2a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from torch import nn

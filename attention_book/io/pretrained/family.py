@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (d64c3fb6a169). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (d75a0855d363). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

@@ -1,13 +1,13 @@
-# Made from docs/source/pretrained-files.md (bc2b7ef81257). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (523cf677434b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from attention_book._checks import check_text
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.io.pretrained.marian import MarianConfig, book_ids
 from attention_book.io.pretrained.settings import read_json, read_small
 from attention_book.io.tensor_files import one_line, parse_json
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
 __all__ = ["MarianTokenizer", "TextTokenizer"]

@@ -1,14 +1,14 @@
-# Made from docs/source/pretrained-files.md (0c846e4f58d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (ce42df00e026). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from attention_book.models.decoder import DecoderLayer
-from attention_book.models.encoder import EncoderLayer
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.io.pretrained.layout import JoinedViews, Layout
+from attention_book.models.decoder import DecoderLayer
+from attention_book.models.encoder import EncoderLayer
 
 
 __all__ = ["Layer", "layer_parts", "map_layer", "map_weights"]

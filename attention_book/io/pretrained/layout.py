@@ -1,4 +1,4 @@
-# Made from docs/language/pretrained.md (53c7da6e739b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/pretrained.md (806deafd0482). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import NamedTuple
 
 import torch

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (8746000ef4ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (e2206a18925f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (4e72c0e60766). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (6c063b3a1c79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (3258b063c3e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (61d5f7a7d491). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

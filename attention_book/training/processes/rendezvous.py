@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (83e7b5b1c36c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (25f4e9d8343f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -7,8 +7,11 @@ import torch
 import torch.distributed as dist
 
 from attention_book.compute import get_compute_config
-from attention_book.training.scale_out import DataParallel, FullyShardedDataParallel
 from attention_book.training.parallel import ParallelStrategy
+from attention_book.training.scale_out import (
+    DataParallel,
+    FullyShardedDataParallel,
+)
 
 
 __all__ = [
