@@ -11,7 +11,7 @@ import nox
 
 
 nox.options.default_venv_backend = "none"
-nox.options.sessions = ["tests", "lint", "wheel", "browser"]
+nox.options.sessions = ["tests", "slow", "lint", "wheel", "browser"]
 
 ENV = Path(".nox/book").absolute()
 BIN = ENV / ("Scripts" if sys.platform == "win32" else "bin")
@@ -74,12 +74,24 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Test everything but the browser: chapters, package, toolchain."""
+    """Test chapters, package and toolchain, but for what is slow."""
     book(
         session,
         "-m",
         "literate.test",
         *(session.posargs or ["tests", "docs", "README.md"]),
+    )
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Test what is expensive and rarely red, every shape checked."""
+    book(
+        session,
+        "-m",
+        "literate.test",
+        "--slow",
+        *(session.posargs or ["tests"]),
     )
 
 

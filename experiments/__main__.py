@@ -14,7 +14,7 @@ from literate.records import rewrite
 
 
 def chosen(words: list[str], root: Path) -> dict[str, Path]:
-    """The experiments that the words begin, such as 04 or recurrent."""
+    """The experiments that the words begin, such as robust or robust-typos."""
     found = record.find(root)
     if not words:
         return found
@@ -36,7 +36,9 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
         prog="nox -s experiments --",
         description=(__doc__ or "").split("\n")[0],
     )
-    parser.add_argument("names", nargs="*", help="04, or recurrent; all")
+    parser.add_argument(
+        "names", nargs="*", help="robust, or robust-typos; all"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--tables",

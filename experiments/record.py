@@ -1,20 +1,15 @@
 """Run an experiment over its seeds, and record what came out.
 
-An experiment NN_name.py defines three things:
+An experiment name.py defines three things:
 
     SEEDS = range(5)        three seeds or more
     run(seed)               one run's results: {name: number or text}
     tables(results)         tables of {name: [result of each seed]}
 
-One that runs the code of a chapter's cells says which in CHAPTER and PARTS:
-
-    defined_in(CHAPTER, *PARTS)
-
 A table is a list of rows of cells, the head first; a cell is plain or
-`中文 | English`. What is recorded is in records/NN-name.json.
+`中文 | English`. What is recorded is in records/name.json.
 """
 
-import ast
 import datetime
 import hashlib
 import importlib.util
@@ -36,7 +31,7 @@ import torch
 import attention_book
 from benchmarks.sidebyside import cpu_name, driver
 from literate import ROOT
-from literate.chapter import PACKAGE, defining
+from literate.chapter import PACKAGE
 from literate.records import RECORDS, Table
 from literate.tangle import write
 
@@ -66,13 +61,21 @@ def percent(values: Sequence[float], digits: int = 1) -> str:
 
 
 def find(root: Path = ROOT) -> dict[str, Path]:
-    """The experiments, by name: recurrent is experiments/recurrent.py."""
-    paths = sorted((root / "experiments").glob("[0-9][0-9]_*.py"))
-    return {path.stem.replace("_", "-"): path for path in paths}
+    """The experiments, by name: by-hand is experiments/by_hand.py.
+
+    Other files beside them hold what several share, and have no SEEDS.
+    """
+    paths = sorted((root / "experiments").glob("*.py"))
+    texts = {path: path.read_text("utf-8") for path in paths}
+    return {
+        path.stem.replace("_", "-"): path
+        for path, text in texts.items()
+        if "\nSEEDS = " in text
+    }
 
 
 def load(path: Path) -> ModuleType:
-    """Import an experiment, whose name begins with a digit.
+    """Import an experiment.
 
     Raises:
         ExperimentError: It lacks a part, or has too few seeds.
@@ -99,49 +102,18 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def digest_of_script(path: Path, root: Path = ROOT) -> str:
-    """Of all that decides an experiment's results, but for the package.
+    """Of what decides an experiment's results, but for the package.
 
-    That is its code, that of the modules beside it that it imports, and the
-    cells of CHAPTER that bind the names in PARTS, which it or they give.
-    Comments, docstrings and the function that makes the tables are not.
-
-    Raises:
-        ExperimentError: It runs cells without saying which.
+    That is its text, that of the modules beside it that it imports, and the
+    chapters that they name.
     """
     text = path.read_text("utf-8")
     names = set(re.findall(r"\bexperiments\.(\w+)", text)) - {"record"}
     helpers = [path.with_name(f"{name}.py") for name in sorted(names)]
     texts = [text, *(helper.read_text("utf-8") for helper in helpers)]
-    given: dict[str, Any] = {"CHAPTER": "", "PARTS": ()}
-    for node in ast.parse("\n".join(texts)).body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                if name in given:
-                    given[name] = ast.literal_eval(value)
-    if "defined_in" in "".join(texts) and not all(given.values()):
-        raise ExperimentError(
-            f"{path.name} must say in CHAPTER and PARTS which cells it runs"
-        )
-    if given["CHAPTER"]:
-        cells = defining(given["CHAPTER"], *given["PARTS"], root=root)
-        texts += [cell.body for cell in cells]
-    return digest(_bare(ast.parse(text)) for text in texts)
-
-
-def _bare(tree: ast.Module) -> str:
-    """A module's code without docstrings and without `tables`."""
-    tree.body = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.FunctionDef) and node.name == "tables")
-    ]
-    for node in ast.walk(tree):
-        match node:
-            case ast.Module() | ast.ClassDef() | ast.FunctionDef() if (
-                ast.get_docstring(node, clean=False) is not None
-            ):
-                node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
+    chapters = re.findall(r"docs/[\w/-]+\.md", "".join(texts))
+    texts += [(root / name).read_text("utf-8") for name in chapters]
+    return digest(texts)
 
 
 def digest_of_package(root: Path = ROOT) -> str:
@@ -226,18 +198,9 @@ def perform(
 
 
 def remake_tables(name: str, path: Path, root: Path = ROOT) -> Path:
-    """Make the tables of a record anew from the results that it holds.
-
-    Raises:
-        ExperimentError: The experiment is not the one that was recorded.
-    """
+    """Make the tables of a record anew from the results that it holds."""
     target = root / RECORDS / f"{name}.json"
     record = json.loads(target.read_text("utf-8"))
-    if record["script"] != digest_of_script(path, root):
-        raise ExperimentError(
-            f"{path.name} changed since it was recorded, or the cells that it runs did; "
-            f"run: nox -s experiments -- {name}"
-        )
     record["tables"] = make_tables(load(path), record["results"])
     write(target, dump(record))
     return target

@@ -198,8 +198,9 @@ def _check_owners(chapters: list[Chapter]) -> None:
             if (owner := owners.setdefault(title, place)) != place:
                 fault = f"{title} stands on {owner} already, and a file belongs to one chapter"
                 raise chapter.error(block, f"{fault}; move the blocks together")
-            folder = title.removesuffix(".py") + "/"
-            if rival := next((other for other in owners if other.startswith(folder)), ""):
+            folders = {f"{parent.as_posix()}.py" for parent in Path(title).parents}
+            within = (other for other in owners if other.startswith(f"{title[:-3]}/"))
+            if rival := next(within, next(iter(folders & owners.keys()), "")):
                 fault = f"{owners[rival]} defines {rival}, and only a module or a folder has a name"
                 raise chapter.error(block, f"{fault}; rename the title")
 
@@ -226,17 +227,13 @@ def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[s
     return [s.get_name() for s in symbols if (imports if s.is_imported() else s.is_assigned())]
 
 
-def defining(path: str, *wanted: str, root: Path = ROOT) -> list[Block]:
-    """The cells of a chapter that bind any of these names."""
-    chapter = read(Path(path), root)
-    plain = (cell.code for cell in chapter.cells if not (cell.code.title or cell.code.role))
-    return [b for b in plain if set(wanted) & set(names(b.body, chapter.path, b.line))]
-
-
 def defined_in(path: str, *wanted: str, root: Path = ROOT) -> dict[str, Any]:
     """What the cells of a chapter define that bind these names, for tests and experiments."""
     namespace: dict[str, Any] = {}
-    for code in defining(path, *wanted, root=root):
+    chapter = read(Path(path), root)
+    for code in (cell.code for cell in chapter.cells if not (cell.code.title or cell.code.role)):
+        if not set(wanted) & set(names(code.body, chapter.path, code.line)):
+            continue
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile("\n" * code.line + code.body, path, "exec"), namespace)
     return namespace

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from literate import ROOT
 from literate.blocks import pick
+from literate.chapter import order
 
 
 WIDTH = 460
@@ -32,6 +33,26 @@ TOKEN = re.compile(r"([_^])(?:\{([^}]*)\}|(\\[A-Za-z]+|.))|\\([A-Za-z]+) ?|([A-Z
 
 Run = tuple[str, int, bool]  # a text, its level, whether it is in italics
 Point = tuple[float, float]
+
+
+def numbered(label: str, *chapters: str) -> str:
+    """A label after the numbers of chapters, in both languages: `8、9 层 | 8, 9 Layers`."""
+    numbers = {path.stem: str(number) for path, number in order().items()}
+    ours = [numbers[name] for name in chapters]
+    zh, _, en = label.partition(" | ")
+    return f"{'、'.join(ours)} {zh} | {', '.join(ours)} {en or zh}"
+
+
+def chapters(*names: str) -> str:
+    """The numbers of chapters as a label: `第 13、14 章 | chapters 13, 14`."""
+    zh, en = numbered("", *names).split(" | ")
+    return f"第 {zh}章 | {'chapters' if len(names) > 1 else 'chapter'} {en.strip()}"
+
+
+def chapters_of(part: str) -> str:
+    """The chapters of a part of the book as a label: `第 1 至 7 章 | chapters 1 to 7`."""
+    own = [number for path, number in order().items() if path.parent.name == part]
+    return f"第 {own[0]} 至 {own[-1]} 章 | chapters {own[0]} to {own[-1]}"
 
 
 class Area(NamedTuple):

@@ -21,7 +21,7 @@ import jieba
 
 from literate import ROOT
 from literate.blocks import Block, ChapterError
-from literate.chapter import order, read
+from literate.chapter import SOURCE, order, read
 
 
 GLOSSARY = Path("docs/glossary.md")
@@ -49,7 +49,7 @@ class Term:
     avoid: tuple[str, ...] = ()  # Chinese renderings that the book does not use
     chapter: str = ""  # the name of the chapter that explains it
     path: Path | None = None  # of that chapter
-    number: int = -1
+    number: int = -1  # of the chapter; a page of the annotated source has none
     tooltip: bool = True  # a word that stands on every page needs none
 
     def forms(self, language: str) -> tuple[str, ...]:
@@ -73,7 +73,8 @@ class Use(NamedTuple):
 def terms(root: Path = ROOT) -> list[Term]:
     """All terms of the book, in the order of the page."""
     numbers = order(root)
-    paths = {path.stem: path for path in numbers}
+    source = (path.relative_to(root) for path in (root / SOURCE).glob("*.md"))
+    paths = {path.stem: path for path in [*source, *numbers]}
     fences = [block for block in read(GLOSSARY, root).blocks if block.info == "glossary"]
     book: list[Term] = []
     known: set[str] = set()
@@ -87,7 +88,7 @@ def terms(root: Path = ROOT) -> list[Term]:
                 raise ChapterError(GLOSSARY, line, f"there is no chapter named {term.chapter}")
             known |= names | {term.id}
             path = paths.get(term.chapter)
-            book.append(replace(term, path=path, number=numbers[path] if path else -1))
+            book.append(replace(term, path=path, number=numbers.get(path, -1)))
     return book
 
 
@@ -112,8 +113,12 @@ def entry(term: Term, edition: str, uses: Sequence[Use] = ()) -> tuple[str, str,
     zh, en = term.zh_means, term.en_means
     if term.path:
         number, place = term.number, term.path.relative_to("docs").as_posix()
-        zh += f"见[第\N{NO-BREAK SPACE}{number}\N{NO-BREAK SPACE}章]({place})。"
-        en += f" See [chapter\N{NO-BREAK SPACE}{number}]({place})."
+        ours, theirs = "源码注解", "the annotated source"
+        if number >= 0:
+            ours = f"第\N{NO-BREAK SPACE}{number}\N{NO-BREAK SPACE}章"
+            theirs = f"chapter\N{NO-BREAK SPACE}{number}"
+        zh += f"见[{ours}]({place})。"
+        en += f" See [{theirs}]({place})."
     if term.avoid:
         zh += f"不写作{''.join(f'“{word}”' for word in term.avoid)}。"
         en += f" In Chinese not {' or '.join(term.avoid)}."

@@ -38,7 +38,11 @@ PER_THOUSAND = {"：": 5, "；": 3}  # at most, in a thousand Han characters of 
 WORDS = (1200, 2200)  # of English prose in a chapter
 LINES = 420  # of Python in a chapter, at most, the classes that ship among them
 # Chapters that do not keep these limits yet. Whoever rewrites one takes it off the list.
-NOT_YET = {"machine", "many-devices"}
+NOT_YET = {
+    *("adaptive", "interpret", "myths", "robust"),  # too long
+    *("cache", "chunked-loss", "flash", "generating-fast", "padding"),  # once the workshop's
+    *("machine", "many-devices"),
+}
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
 RULES = {

@@ -105,10 +105,11 @@ def exercises(chapters: list[Chapter]) -> str:
     for chapter in chapters:
         text = refer(chapter.text, chapter).replace("\N{NO-BREAK SPACE}", " ")
         numbered = replace(chapter, text=text)  # a terminal shows no links
+        number = chapter.number if chapter.is_chapter else ""
         for exercise in numbered.exercises:
             first = next(block for block in chapter.blocks if block.kind == "heading")
             found[exercise.id] = {
-                "chapter": {"file": chapter.path.name, **_pair(heading(first)[:2])},
+                "chapter": {"number": number, **_pair(heading(first)[:2])},
                 "title": _pair(exercise.title),
                 "task": _pair(exercise.task),
                 "names": exercise.wanted,

@@ -35,14 +35,26 @@ def be_literate_test(root: Path, arguments: list[str]) -> None:
     sys.exit(test(arguments))
 
 
+# The preface is chapter 0, so that the apples are chapter 1.
+NAV = """nav:
+  - index.md
+  - preface.md
+  - fruit/index.md
+  - fruit/apple.md
+"""
+PREFACE = "# 序 | Preface\n"
+
+
 class Book:
-    """A book in a folder of its own, with one chapter, `02-apple`."""
+    """A book in a folder of its own, with one chapter, `apple`, its first."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.chapter = root / "docs/chapters/02-apple.md"
+        self.chapter = root / "docs/fruit/apple.md"
         self.module = root / "attention_book/apple.py"
         self.chapter.parent.mkdir(parents=True)
+        (root / "mkdocs.yml").write_text(NAV)
+        (root / "docs/preface.md").write_text(PREFACE)
 
     def write(self, text: str) -> None:
         self.chapter.write_text(text, "utf-8")

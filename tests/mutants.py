@@ -212,7 +212,7 @@ def find_stages(path: Path) -> list[list[str]]:
 def find_chapter(path: Path) -> Path | None:
     """The chapter that a module's first line names, if it has one."""
     head = path.read_text("utf-8").partition("\n")[0]
-    match = re.search(r"docs/chapters/[\w-]+\.md", head)
+    match = re.search(r"docs/[\w/-]+\.md", head)
     return Path(match[0]) if match else None
 
 

@@ -51,7 +51,7 @@ print(peel(3))
 
 Two causal masks are left.
 
-```record 02-apple/taste
+```record apple/taste
 甜 | sweet
 5
 ```
@@ -63,7 +63,7 @@ PAGES = {
 __all__: list[str] = []
 ```
 """,
-    "chapters/02-apple.md": APPLE,
+    "fruit/apple.md": APPLE,
     "glossary.md": """# 术语 | Glossary {#glossary}
 
 ```glossary
@@ -86,18 +86,12 @@ Small.
     "api/index.md": "# 软件包 | The package {#package}\n",
 }
 NAV = "nav:\n" + "".join(f"  - {page}\n" for page in PAGES)
-PAGES["drafts/27-myths/02-apple.md"] = """# 流言 | Myth
-
-[没有](nowhere.md)这回事。
-
-There is [no](nowhere.md) such thing.
-"""
 DIAGRAM = """from literate.drawing import Drawing
 
 drawing = Drawing(40)
 drawing.text(230, 20, "大树 | a big tree")
 """
-RECORD = """{"command": "nox -s experiments -- scoring-apple", "seeds": [0, 1, 2],
+RECORD = """{"command": "nox -s experiments -- apple", "seeds": [0, 1, 2],
 "tables": {"taste": [["甜 | sweet"], ["5"]]}}"""
 
 
@@ -108,7 +102,7 @@ def small_book(root: Path) -> Path:
     for name, text in PAGES.items():
         write(root / "docs" / name, text)
     write(root / "docs/diagrams/tree.py", DIAGRAM)
-    write(root / "experiments/records/02-apple.json", RECORD)
+    write(root / "experiments/records/apple.json", RECORD)
     for name in (
         "README.md",
         "CONTRIBUTING.md",
@@ -118,6 +112,7 @@ def small_book(root: Path) -> Path:
         shutil.copy(ROOT / name, root)
     write(root / "pyproject.toml", "[project]\n")  # it has no address
     settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    settings = re.sub(r"  redirects:.*\n(?:    .*\n)+", "", settings)
     before, _, after = settings.partition("nav:\n")
     write(root / "mkdocs.yml", before + NAV + after[after.index("\ntheme:") :])
     assert tangle([], root) == 0
@@ -168,23 +163,23 @@ def refused(book: Path) -> str:
     ("file", "old", "new", "says"),
     [
         (
-            "docs/chapters/02-apple.md",
+            "docs/fruit/apple.md",
             "\n2\n",
             "\n3\n",
-            "02-apple.md:27: wrong output",
+            "apple.md:27: wrong output",
         ),
         ("attention_book/apple.py", "x - 1", "x - 2", "apple.py:11: "),
         (
-            "docs/chapters/02-apple.md",
+            "docs/fruit/apple.md",
             "\nTwo causal masks are left.\n",
             "",
-            "02-apple.md:31: this Chinese",
+            "apple.md:31: this Chinese",
         ),
         (
-            "docs/chapters/02-apple.md",
+            "docs/fruit/apple.md",
             "sweet\n5\n",
             "sweet\n6\n",
-            "02-apple.md:37: 02-apple/taste has here '5', this fence '6'",
+            "apple.md:37: apple/taste has here '5', this fence '6'",
         ),
     ],
     ids=["output", "package", "twin", "record"],
@@ -198,13 +193,13 @@ def test_a_fault_stops_the_build_and_keeps_the_old_site(
 
 def test_dead_links_stop_the_build_and_are_all_named(book: Path) -> None:
     """To a heading, to a page in the navigation, to the API: in one build."""
-    page = book / "docs/chapters/02-apple.md"
+    page = book / "docs/fruit/apple.md"
     with (
         changed(page, "](../glossary.md)", "](../glossary.md#no) [x][a.b]"),
         changed(book / "mkdocs.yml", "- glossary.md", "- nowhere.md"),
     ):
         said = refused(book)
-    assert "chapters/02-apple.md" in said
+    assert "fruit/apple.md" in said
     assert "#no" in said
     assert "nowhere.md" in said
     assert "a.b" in said
@@ -236,20 +231,19 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
     assert "the old site" not in (book / "site/index.html").read_text()
     for edition in ("zh", "en"):
         site = book / "site" / edition
-        assert (site / "notebooks/02-apple.ipynb").exists()
+        assert (site / "notebooks/apple.ipynb").exists()
         assert (site / "assets/book.css").exists()
         api = (site / "api/apple/index.html").read_text("utf-8")
         assert 'id="attention_book.apple.peel"' in api
         assert "_core" not in re.sub("(?s)<details.*?</details>", "", api)
-        assert not (site / "drafts").exists()
-        page = (site / "chapters/02-apple/index.html").read_text("utf-8")
+        page = (site / "fruit/apple/index.html").read_text("utf-8")
         assert "repository" not in page
-        assert "docs/chapters/02-apple.md" not in page  # no source to lead to
+        assert "docs/fruit/apple.md" not in page  # no source to lead to
         assert re.search(r'<figure class="record">\s*<table>', page)
         glossary = (site / "glossary/index.html").read_text("utf-8")
         assert '<h3 class="entry" id="causal-mask">' in glossary
-        assert 'href="../chapters/02-apple/"' in glossary
-        page = (site / "chapters/02-apple/index.html").read_text("utf-8")
+        assert 'href="../fruit/apple/"' in glossary
+        page = (site / "fruit/apple/index.html").read_text("utf-8")
         assert page.count('href="../../glossary/#causal-mask"') == 2
         for language, means in (("zh", "一种掩码。"), ("en", "A mask.")):
             tip = f"tip-causal-mask-{language}"

@@ -5,18 +5,10 @@ from pathlib import Path
 import pytest
 
 from literate.blocks import ChapterError
-from literate.chapter import (
-    Chapter,
-    Twin,
-    names,
-    pages,
-    read,
-    read_all,
-    read_drafts,
-)
+from literate.chapter import Chapter, Twin, names, read, read_all
 
 
-PATH = Path("docs/chapters/02-apple.md")
+PATH = Path("docs/fruit/apple.md")
 
 
 def chapter(text: str) -> Chapter:
@@ -127,27 +119,20 @@ def test_a_list_may_hold_paragraphs() -> None:
         ("![图 | A](a.svg) and text\n", 1, "a figure stands alone"),
         ("[甲]: https://example.org\n", 1, "no block holds this line"),
         ("```output\n1\n```\n", 1, "output that follows no"),
-        ('```python title="apple.py"\nx = 1\n```\n', 1, "a chapter owns"),
         (
-            '```python title="attention_book/pear.py"\n```\n',
+            '```python title="apple.py"\nx = 1\n```\n',
             1,
-            "a chapter owns attention_book/apple.py or files in",
+            "a title is a file of",
         ),
         (
             '```python title="attention_book/apple/../x.py"\n```\n',
             1,
-            "a chapter owns",
+            "a title is a file of",
         ),
         (
             '```python title="attention_book/apple/core.txt"\n```\n',
             1,
-            "a chapter owns",
-        ),
-        (
-            '```python title="attention_book/apple/core.py"\nx = 1\n```\n\n'
-            '```python title="attention_book/apple.py"\ny = 1\n```\n',
-            5,
-            "a folder of that name; keep one of them",
+            "a title is a file of",
         ),
         (
             '```python title="attention_book/apple.py"\nx = (\n```\n',
@@ -166,19 +151,16 @@ def test_an_error_names_file_line_and_remedy(
     text: str, line: int, says: str
 ) -> None:
     message = error(text)
-    assert message.startswith(f"docs/chapters/02-apple.md:{line}: ")
+    assert message.startswith(f"docs/fruit/apple.md:{line}: ")
     assert says in message
 
 
-def test_a_module_has_one_chapter(tmp_path: Path) -> None:
-    folder = tmp_path / "docs/chapters"
-    folder.mkdir(parents=True)
-    text = '```python title="attention_book/apple.py"\nx = 1\n```\n'
-    for name in ("02-apple.md", "05-apple.md"):
-        (folder / name).write_text(text)
+def test_a_name_is_that_of_one_chapter(tmp_path: Path) -> None:
+    write(tmp_path, "fruit/apple.md")
+    write(tmp_path, "source/apple.md")
     with pytest.raises(
         ChapterError,
-        match=r"05-apple.md:1: docs/chapters/02-apple.md has this name",
+        match=r"source/apple.md:1: docs/fruit/apple.md has this name",
     ):
         read_all(tmp_path)
 
@@ -194,9 +176,9 @@ def test_a_module_has_one_chapter(tmp_path: Path) -> None:
 def test_a_file_that_is_not_plain_utf8_is_named(
     tmp_path: Path, raw: bytes, where: str
 ) -> None:
-    (tmp_path / "02-apple.md").write_bytes(raw)
-    with pytest.raises(ChapterError, match=f"02-apple.md{where}"):
-        read(Path("02-apple.md"), tmp_path)
+    (tmp_path / "apple.md").write_bytes(raw)
+    with pytest.raises(ChapterError, match=f"apple.md{where}"):
+        read(Path("apple.md"), tmp_path)
 
 
 def test_names_are_those_of_the_module() -> None:
@@ -226,81 +208,54 @@ def test_a_chapter_may_own_a_folder_of_modules() -> None:
 
 
 def write(root: Path, name: str, *titles: str) -> None:
-    """Write a page whose blocks define these files, one name in each."""
+    """Write a page whose blocks define these files, and list it in the nav."""
     path = root / "docs" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     blocks = (
         f'```python title="{t}"\nx{i} = 1\n```\n' for i, t in enumerate(titles)
     )
     path.write_text("\n".join(blocks))
+    if "source" not in name:
+        with (root / "mkdocs.yml").open("a") as nav:
+            nav.write(f"      - {name}\n")
 
 
-PIE = "attention_book/pie"
+def test_the_navigation_numbers_the_chapters(tmp_path: Path) -> None:
+    for name in ("index", "preface", "nut/index", "nut/pie", "fruit/pear"):
+        write(tmp_path, f"{name}.md")
+    write(tmp_path, "source/peel.md")
+    found = read_all(tmp_path)
+    assert [(page.name, page.number) for page in found] == [
+        ("preface", 0), ("pie", 1), ("pear", 2), ("peel", -1)
+    ]  # fmt: skip
+    assert [page.is_source for page in found] == [False] * 3 + [True]
+    part = read(Path("docs/nut/index.md"), tmp_path)
+    assert part.is_part
+    assert not part.is_chapter
 
-
-def test_the_workshop_may_own_files_in_the_folder_of_an_idea(
-    tmp_path: Path,
-) -> None:
-    write(tmp_path, "chapters/02-apple.md", "attention_book/apple/core.py")
-    write(
-        tmp_path,
-        "chapters/30-pie.md",
-        "attention_book/apple/peel.py",
-        "attention_book/nut.py",
-        f"{PIE}.py",
-    )
-    write(tmp_path, "chapters/03-nut.md")
-    *_, pie = read_all(tmp_path)
-    titles = ["apple/peel.py", "nut.py", "pie.py"]
-    assert list(pie.modules) == [f"attention_book/{t}" for t in titles]
+    nav = (tmp_path / "mkdocs.yml").read_text()
+    (tmp_path / "mkdocs.yml").write_text(nav.replace("- nut/pie", "- x/pie"))
+    write(tmp_path, "nut/other.md")
+    (tmp_path / "mkdocs.yml").write_text(nav.replace("- nut/pie.md\n", "\n"))
+    write(tmp_path, "nut/seed.md")
+    with pytest.raises(ChapterError, match=r"nut/other.md:1: is not in the"):
+        read_all(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("number", "titles", "says"),
+    ("titles", "says"),
     [
-        ("29", ["apple/peel.py"], "29-pie.md:1: a chapter owns"),
-        ("30", ["apple.py"], "02-apple.md:1 defines attention_book/apple/core.py"),
-        ("30", ["apple/core.py"], "stands on docs/chapters/02-apple.md:1"),
-        ("30", ["pie.py", "pear/a.py"], "30-pie.md:5: attention_book/pear is"),
-        ("30", ["cake/a.py"], "the name of no chapter before the workshop"),
-        ("30", ["nut/a.py"], "02-nut.md:1 defines attention_book/nut.py"),
-        ("30", ["pie.py", "pie/a.py"], "a folder of that name; keep one"),
-        ("05", ["_api.py"], "a chapter owns attention_book/pie.py or files in"),
+        (["apple.py"], "apple.md:1 defines attention_book/apple/core.py"),
+        (["apple/core.py"], "stands on docs/fruit/apple.md:1"),
+        (["nut.py", "nut/a.py"], "pie.md:5 defines attention_book/nut.py"),
     ],
-)  # fmt: skip
-def test_a_file_belongs_to_one_chapter_that_may_own_it(
-    tmp_path: Path, number: str, titles: list[str], says: str
+)
+def test_a_file_belongs_to_one_chapter(
+    tmp_path: Path, titles: list[str], says: str
 ) -> None:
-    write(tmp_path, "chapters/02-apple.md", "attention_book/apple/core.py")
-    write(tmp_path, "chapters/02-nut.md", "attention_book/nut.py")
-    write(tmp_path, "chapters/31-cake.md", "attention_book/cake/core.py")
+    write(tmp_path, "fruit/apple.md", "attention_book/apple/core.py")
     titles = [f"attention_book/{title}" for title in titles]
-    write(tmp_path, f"chapters/{number}-pie.md", *titles)
+    write(tmp_path, "source/pie.md", "attention_book/apple/peel.py", *titles)
     with pytest.raises(ChapterError) as caught:
         read_all(tmp_path)
     assert says in str(caught.value)
-
-
-def test_the_root_is_the_preface_and_the_workshop(tmp_path: Path) -> None:
-    titles = [f"attention_book/{name}.py" for name in ("__init__", "_api")]
-    write(tmp_path, "preface.md", *titles)
-    write(tmp_path, "chapters/30-pie.md", "attention_book/__main__.py")
-    preface, pie = read_all(tmp_path)
-    assert [*preface.modules] == titles
-    assert [*pie.modules] == ["attention_book/__main__.py"]
-
-
-def test_drafts_are_pages_and_no_chapters(tmp_path: Path) -> None:
-    write(tmp_path, "chapters/02-apple.md", "attention_book/apple.py")
-    write(tmp_path, "drafts/27-myths/02-apple.md")
-    assert [c.path.name for c in read_all(tmp_path)] == ["02-apple.md"]
-    (draft,) = read_drafts(tmp_path)
-    assert draft.path in pages(tmp_path)
-
-    write(tmp_path, "drafts/27-myths/05-apple.md")
-    with pytest.raises(ChapterError, match=r"05-apple.md:1: 02-apple.md has"):
-        read_drafts(tmp_path)
-
-    write(tmp_path, "drafts/27-myths/05-apple.md", "attention_book/apple.py")
-    with pytest.raises(ChapterError, match="a draft owns no file"):
-        read_drafts(tmp_path)

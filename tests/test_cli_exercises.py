@@ -17,7 +17,7 @@ from attention_book.cli import app, exercises
 from literate.chapter import ROOT, read_all
 
 
-EXERCISE = "03-2"
+EXERCISE = "by-hand-2"
 RIGHT = """
     scores = Q @ K.T
     future = torch.ones_like(scores).triu(1).bool()
@@ -26,7 +26,7 @@ WRONG = """
     return (Q @ K.T).softmax(dim=1) @ V"""
 # Small, because torch takes a second or two to import.
 PEEL = {
-    "chapter": {"file": "02-apple.md", "zh": "苹果", "en": "Apples"},
+    "chapter": {"number": 2, "zh": "苹果", "en": "Apples"},
     "title": {"zh": "削皮", "en": "peel it"},
     "task": {"zh": "减一，\n\n也就是 $n - 1$。", "en": "Take one off."},
     "names": ["peel"],
@@ -82,13 +82,13 @@ def printed() -> str:
 def ex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file as a reader has it before writing, of a small exercise."""
     book = tmp_path / "exercises.json"
-    names = ("02-1", "02-2", "12-2", "30-1")
+    names = ("apple-1", "apple-2", "pear-2", "quince-1")
     book.write_text(json.dumps(dict.fromkeys(names, PEEL)), "utf-8")
     monkeypatch.setattr(exercises, "_EXERCISES", book)
     exercises._load_exercises.cache_clear()
     file = tmp_path / "ex.py"
     file.write_bytes(
-        CliRunner().invoke(app, ["exercise", "02-1"]).stdout_bytes
+        CliRunner().invoke(app, ["exercise", "apple-1"]).stdout_bytes
     )
     yield file
     exercises._load_exercises.cache_clear()
@@ -460,8 +460,8 @@ def test_a_byte_order_mark_does_no_harm(ex: Path) -> None:
             "must name the exercise: # attention-book exercise by-hand-2",
         ),
         (
-            lambda text: text.replace("02-1", "02-11"),
-            "there is no exercise scoring-11; near it are 02-1, 02-2\n",
+            lambda text: text.replace("apple-1", "apple-11"),
+            "there is no exercise apple-11; near it are apple-1, apple-2\n",
         ),
         (lambda text: text + "\nx = (\n", "a syntax error: '(' was never"),
         (lambda text: text + "\nreturn 1\n", "'return' outside function"),
@@ -503,10 +503,9 @@ def test_what_is_no_text_file_is_refused(ex: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "near"),
     [
-        ("02-9", "02-1, 02-2"),
-        ("2-2", "02-1, 02-2"),
-        ("30", "30-1"),
-        ("99-2", "02-2, 12-2, 30-1"),
+        ("apple-9", "apple-1, apple-2"),
+        ("30", "quince-1"),
+        ("peer-2", "apple-2, pear-2, quince-1"),
     ],
 )
 def test_an_unknown_exercise_is_refused_with_those_near_it(

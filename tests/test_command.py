@@ -188,7 +188,7 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
     ours, theirs = os.openpty()
     variables = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
     process = start(
-        *[*COMMAND, "exercise", "03-2", "--language", "zh"],
+        *[*COMMAND, "exercise", "by-hand-2", "--language", "zh"],
         env={**os.environ, **variables},
         stdout=theirs,
     )
@@ -331,7 +331,7 @@ def test_what_ignores_ctrl_c_goes_on() -> None:
         "trap '' INT; $ab exercise & p=$!; sleep 0.1; kill -INT $p; wait $p"
     )
     assert (status, err) == (0, "")
-    assert "03-2" in out
+    assert "by-hand-2" in out
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ CHAPTER = '''# 苹果 | Apples {#apples}
 
 ## 练习 | Exercises {#exercises}
 
-**练习 1，削皮。** 写一个函数 `peel(n)`，见[第二章](02-apple.md)。
+**练习 1，削皮。** 写一个函数 `peel(n)`，见[第二章](apple.md)。
 
 把 **n** 减一。
 
-**Exercise 1: peel it.** Write a function `peel(n)`, see [chapter 2](02-apple.md).
+**Exercise 1: peel it.** Write a function `peel(n)`, see [chapter 2](apple.md).
 
 Take one off **n**.
 
@@ -29,7 +29,7 @@ $$
 n - 1
 $$
 
-```python exercise="scoring-1"
+```python exercise="apple-1"
 def peel(n):
     """Take one off."""
     raise NotImplementedError
@@ -37,7 +37,7 @@ def peel(n):
 
 /// details | 检查 | Check
 
-```python check="scoring-1"
+```python check="apple-1"
 import math
 
 assert peel(math.floor(3.5)) == 2, "3 减 1 是 2 | 3 less 1 is 2"
@@ -51,7 +51,7 @@ assert peel(math.floor(3.5)) == 2, "3 减 1 是 2 | 3 less 1 is 2"
 
 Subtract.
 
-```python answer="scoring-1"
+```python answer="apple-1"
 def peel(n):
     """Take one off."""
     return n - 1
@@ -59,7 +59,7 @@ def peel(n):
 
 ///
 '''
-SECOND = CHAPTER[CHAPTER.index("**练习 1") :].replace("02-1", "02-2")
+SECOND = CHAPTER[CHAPTER.index("**练习 1") :].replace("apple-1", "apple-2")
 SECOND = SECOND.replace("练习 1", "练习 2").replace("Exercise 1", "Exercise 2")
 STUB, CHECK, ANSWER = (
     CHAPTER[: CHAPTER.index(f"```python {role}=")].count("\n") + 1
@@ -68,7 +68,7 @@ STUB, CHECK, ANSWER = (
 
 
 def chapter(text: str) -> Chapter:
-    return Chapter(Path("docs/chapters/02-apple.md"), text).check()
+    return Chapter(Path("docs/fruit/apple.md"), text).check()
 
 
 def without(role: str) -> str:
@@ -78,7 +78,7 @@ def without(role: str) -> str:
 
 def test_an_exercise_is_read() -> None:
     (one,) = chapter(CHAPTER).exercises
-    assert one.id == "02-1"
+    assert one.id == "apple-1"
     assert one.title == ("削皮", "peel it")
     assert one.task == (
         "写一个函数 `peel(n)`，见第二章。\n\n把 n 减一。\n\n$$\nn - 1\n$$",
@@ -87,14 +87,14 @@ def test_an_exercise_is_read() -> None:
     )
     assert one.wanted == ["peel"]
     first, second = chapter(CHAPTER + "\n" + SECOND).exercises
-    assert (first.id, second.id) == ("02-1", "02-2")
+    assert (first.id, second.id) == ("apple-1", "apple-2")
 
 
 def test_a_question_may_be_a_title_and_stand_without_code() -> None:
     text = "**练习 1，为什么？** 想一想。\n\n**Exercise 1: why?** Think.\n"
     assert chapter(text).exercises == []
     (found,) = chapter(text + "\n" + SECOND).exercises
-    assert found.id == "02-2"
+    assert found.id == "apple-2"
     assert chapter(CHAPTER.replace("削皮。", "削皮？")).exercises[0].title == (
         "削皮？",
         "peel it",
@@ -102,11 +102,11 @@ def test_a_question_may_be_a_title_and_stand_without_code() -> None:
 
 
 def test_every_name_of_a_stub_is_wanted() -> None:
-    start = 'exercise="scoring-1"\n'
+    start = 'exercise="apple-1"\n'
     more = "import math\nfrom math import pi\n\nSEEDS, core = 5, [i for i in (1, 2)]\n"
     text = CHAPTER.replace(start, start + more)
     text = text.replace(
-        'answer="scoring-1"\n', 'answer="scoring-1"\nSEEDS, core = 6, 1\n'
+        'answer="apple-1"\n', 'answer="apple-1"\nSEEDS, core = 6, 1\n'
     )
     assert chapter(text).exercises[0].wanted == ["SEEDS", "core", "peel"]
 
@@ -114,25 +114,37 @@ def test_every_name_of_a_stub_is_wanted() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        (without("check"), ANSWER - 5, "here stands the check of 02-1, not"),
+        (
+            without("check"),
+            ANSWER - 5,
+            "here stands the check of apple-1, not",
+        ),
         (
             without("answer"),
             STUB,
-            "exercise scoring-1 has no answer; write it in",
+            "exercise apple-1 has no answer; write it in",
         ),
-        (without("exercise"), CHECK - 5, "here stands the exercise of 02-1"),
+        (
+            without("exercise"),
+            CHECK - 5,
+            "here stands the exercise of apple-1",
+        ),
         (CHAPTER[: CHAPTER.index("/// details")], STUB, "has no check; write"),
         (
             CHAPTER[: CHAPTER.index("/// details | 答案")] + SECOND,
             STUB,
-            "02-1 has no answer",
+            "apple-1 has no answer",
         ),
-        (CHAPTER.replace("02-1", "02-2"), STUB, "is that of 02-1, not 02-2"),
-        (CHAPTER.replace("02-1", "2-1"), STUB, 'write exercise="scoring-1"'),
         (
-            CHAPTER.replace('answer="scoring-1"', 'answer="scoring-2"'),
+            CHAPTER.replace("apple-1", "apple-2"),
+            STUB,
+            "is that of apple-1, not apple-2",
+        ),
+        (CHAPTER.replace("apple-1", "2-1"), STUB, 'write exercise="apple-1"'),
+        (
+            CHAPTER.replace('answer="apple-1"', 'answer="apple-2"'),
             ANSWER,
-            "is that of 02-1, not 02-2",
+            "is that of apple-1, not apple-2",
         ),
         (CHAPTER.replace("练习 1", "练习 2"), 5, "this is exercise 1 of the"),
         (CHAPTER.replace("Exercise 1", "Exercise 2"), 9, "begin it `**练习 1"),
@@ -156,7 +168,7 @@ def test_every_name_of_a_stub_is_wanted() -> None:
         (
             CHAPTER.replace("| 检查 | Check", "| 测试 | Test"),
             CHECK,
-            "the check of 02-1 must stand folded, in `/// details | 检查 |",
+            "the check of apple-1 must stand folded, in `/// details | 检查 |",
         ),
         (
             CHAPTER.replace("| 答案 | Answer", "| 检查 | Check"),
@@ -172,7 +184,7 @@ def test_every_name_of_a_stub_is_wanted() -> None:
         (
             CHAPTER + "\n" + CHAPTER[CHAPTER.index("/// details | 答案") :],
             53,
-            "02-1 is complete, not another answer",
+            "apple-1 is complete, not another answer",
         ),
         (
             CHAPTER.replace('    """Take one off."""\n', "", 1),
@@ -208,13 +220,13 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             "the answer does not define peel, as the stub does",
         ),
         (
-            CHAPTER.replace('check="scoring-1"', "check"),
+            CHAPTER.replace('check="apple-1"', "check"),
             CHECK,
             "would not be tested",
         ),
         (
             CHAPTER.replace(
-                'check="scoring-1"', 'check="scoring-1" answer="scoring-1"'
+                'check="apple-1"', 'check="apple-1" answer="apple-1"'
             ),
             CHECK,
             "would not be tested",
@@ -227,7 +239,7 @@ def test_an_exercise_that_is_not_whole_is_named(
     with pytest.raises(ChapterError) as caught:
         chapter(text)
     message = str(caught.value)
-    assert message.startswith(f"docs/chapters/02-apple.md:{line}: "), message
+    assert message.startswith(f"docs/fruit/apple.md:{line}: "), message
     assert says in message
 
 
@@ -241,13 +253,13 @@ def test_an_answer_must_pass_its_check_and_a_stub_must_not(book: Book) -> None:
     book.write(CHAPTER.replace("return n - 1", "return n - 2"))
     said = book.run().stdout
     assert "1 failed, 2 passed" in said
-    assert f"02-apple.md:{CHECK + 3}: in <module>" in said
+    assert f"apple.md:{CHECK + 3}: in <module>" in said
     assert "3 减 1 是 2 | 3 less 1 is 2" in said
 
     book.write(CHAPTER.replace("raise NotImplementedError", "return n - 1"))
     said = book.run().stdout
     assert "1 failed, 2 passed" in said
-    assert f"02-apple.md:{STUB}: its check passes though nothing is" in said
+    assert f"apple.md:{STUB}: its check passes though nothing is" in said
 
 
 @pytest.mark.parametrize(
@@ -281,7 +293,7 @@ def test_an_exercise_sees_nothing_but_itself(book: Book) -> None:
 
     used = CHAPTER.replace("import math\n\nassert", "assert")
     used = used.replace(
-        'answer="scoring-1"\n', 'answer="scoring-1"\nimport math\n\n\n'
+        'answer="apple-1"\n', 'answer="apple-1"\nimport math\n\n\n'
     )
     book.write(used)
     said = book.run().stdout
@@ -310,8 +322,8 @@ def test_an_exercise_leaves_the_chapters_random_numbers(book: Book) -> None:
 def test_an_exercise_runs_alone_and_counts_for_the_chapter(book: Book) -> None:
     failing = "```python\nassert False\n```\n\n"
     book.write(failing + CHAPTER)
-    assert "3 passed, 1 deselected" in book.run("-k", "02-1").stdout
-    stamp = book.root / ".cache/ran/02-apple"
+    assert "3 passed, 1 deselected" in book.run("-k", "apple-1").stdout
+    stamp = book.root / ".cache/ran/apple"
     assert not stamp.exists()
     book.write(CHAPTER)
     book.run("-k", f"line:{ANSWER}")
@@ -333,8 +345,8 @@ def test_tangle_writes_all_but_the_answers(
     assert "n - 1" in text  # of the task
     assert "return n - 1" not in text
     assert json.loads(text) == {
-        "02-1": {
-            "chapter": {"file": "02-apple.md", "zh": "苹果", "en": "Apples"},
+        "apple-1": {
+            "chapter": {"number": 1, "zh": "苹果", "en": "Apples"},
             "title": {"zh": "削皮", "en": "peel it"},
             "task": {
                 "zh": "写一个函数 `peel(n)`，见第二章。\n\n把 n 减一。\n\n$$\nn - 1\n$$",
@@ -378,7 +390,7 @@ def test_a_task_refers_to_formulas_by_number() -> None:
     text = CHAPTER.replace("n - 1\n$$", "n - 1 \\label{eq-peel}\n$$", 1)
     text = text.replace("把 **n** 减一。", "照[式](#eq-peel)算。")
     text = text.replace("Take one off **n**.", "Use [Equation](#eq-peel).")
-    task = json.loads(exercises([chapter(text)]))["02-1"]["task"]
+    task = json.loads(exercises([chapter(text)]))["apple-1"]["task"]
     assert "\n\n照式 (2.1) 算。\n\n" in task["zh"]
     assert "\n\nUse Equation (2.1).\n\n" in task["en"]
 
@@ -391,14 +403,12 @@ def test_a_book_without_exercises_has_no_file_of_them(book: Book) -> None:
 
 def test_the_page_labels_a_stub_and_says_how_to_check_it() -> None:
     woven = weave(chapter(CHAPTER), "zh")
-    assert '```python title="练习 scoring-1"\ndef peel(n):' in woven
+    assert '```python title="练习 apple-1"\ndef peel(n):' in woven
     assert "```python\nimport math\n" in woven
-    assert woven.index("{#exercises") < woven.index(
-        "exercise scoring-1 > ex.py"
-    )
-    assert woven.index("exercise scoring-1 > ex.py") < woven.index("练习 1，")
+    assert woven.index("{#exercises") < woven.index("exercise apple-1 > ex.py")
+    assert woven.index("exercise apple-1 > ex.py") < woven.index("练习 1，")
     english = weave(chapter(CHAPTER), "en")
-    assert '```python title="Exercise scoring-1"' in english
+    assert '```python title="Exercise apple-1"' in english
     assert english.count("attention-book check ex.py") == 2  # one is hidden
     none = CHAPTER[: CHAPTER.index("**练习")]
     assert "attention-book" not in weave(chapter(none), "zh")

@@ -42,12 +42,12 @@ def tables(results):
     row = [percent(results["sweet"]), spread(results["sour"], 1)]
     return {"taste": [head, ["青 | green", *row]]}
 '''
-FENCE = """```record 04-apple/taste
+FENCE = """```record apple/taste
 苹果 | apple  `x`                甜 | sweet
 青 | green    60.0% (50.0–70.0)  2.0 (2.0–2.0)
 ```
 """
-EMPTY = "```record 04-apple/taste\n```\n"
+EMPTY = "```record apple/taste\n```\n"
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def orchard(
 ) -> Path:
     """A book of one experiment and one chapter, whose fence is empty."""
     (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/04_apple.py").write_text(SCRIPT)
+    (tmp_path / "experiments/apple.py").write_text(SCRIPT)
     book.write(f"# 苹果 | Apple\n\n{EMPTY}\n---\n")
     for name in ("README.md", "CONTRIBUTING.md"):
         (tmp_path / name).touch()
@@ -65,14 +65,14 @@ def orchard(
 
 
 def script(root: Path, old: str, new: str) -> None:
-    path = root / "experiments/04_apple.py"
+    path = root / "experiments/apple.py"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
 
 
 def page(root: Path) -> Chapter:
-    return read(Path("docs/chapters/02-apple.md"), root)
+    return read(Path("docs/fruit/apple.md"), root)
 
 
 def test_a_spread_is_mean_least_and_largest() -> None:
@@ -84,9 +84,9 @@ def test_a_spread_is_mean_least_and_largest() -> None:
 def test_an_experiment_leaves_a_record_and_fills_its_fences(
     orchard: Path,
 ) -> None:
-    assert main(["04"], orchard) == 0
-    found = load("04-apple", orchard)
-    assert found["command"] == "nox -s experiments -- recurrent-apple"
+    assert main(["apple"], orchard) == 0
+    found = load("apple", orchard)
+    assert found["command"] == "nox -s experiments -- apple"
     assert found["seeds"] == [0, 1, 2]
     assert found["results"] == {
         "sweet": [0.5, 0.6, 0.7],
@@ -103,7 +103,7 @@ def test_an_experiment_leaves_a_record_and_fills_its_fences(
 
 def test_the_fences_of_other_records_stay(orchard: Path) -> None:
     path = orchard / page(orchard).path
-    other = EMPTY.replace("04-apple", "04-pear")
+    other = EMPTY.replace("apple", "pear")
     path.write_text(f"{other}\n{EMPTY}")
     assert main([], orchard) == 0
     assert path.read_text() == f"{other}\n{FENCE}"
@@ -130,7 +130,7 @@ def test_a_run_that_was_broken_off_goes_on(orchard: Path) -> None:
 def test_a_result_may_be_a_text(orchard: Path) -> None:
     script(orchard, "2.0}", '2.0, "name": f"apple {seed}"}')
     assert main([], orchard) == 0
-    names = load("04-apple", orchard)["results"]["name"]
+    names = load("apple", orchard)["results"]["name"]
     assert names == ["apple 0", "apple 1", "apple 2"]
 
 
@@ -140,65 +140,34 @@ def test_tables_are_made_again_without_a_run(
     main([], orchard)
     script(orchard, '"sour"], 1)', '"sour"], 2)')
     script(orchard, '"""Apples."""', '"""Apples, tasted."""  # by five')
-    assert main(["04", "--tables"], orchard) == 0
+    assert main(["apple", "--tables"], orchard) == 0
     assert (orchard / "ran").read_text() == "012"
     assert "2.00 (2.00–2.00)" in page(orchard).text
 
-    script(orchard, "range(3)", "range(4)")
-    assert main(["04", "--tables"], orchard) == 1
-    assert "04_apple.py changed since it was rec" in capsys.readouterr().err
 
-
-def test_what_an_experiment_imports_beside_it_is_part_of_it(
+def test_what_an_experiment_uses_beside_it_is_part_of_it(
     orchard: Path,
 ) -> None:
+    """So that a run that was broken off does not go on as another."""
     helper = orchard / "experiments/orchard.py"
     helper.write_text("TREES = 5\n")
-    script(
-        orchard, "SEEDS =", "from experiments.orchard import TREES\n\nSEEDS ="
-    )
-    path = orchard / "experiments/04_apple.py"
-    before = record.digest_of_script(path)
-    helper.write_text("TREES = 5  # of them\n")
-    assert record.digest_of_script(path) == before
-    helper.write_text("TREES = 7\n")
-    assert record.digest_of_script(path) != before
-
-
-@pytest.mark.parametrize("beside", [False, True])
-def test_the_cells_that_an_experiment_runs_are_part_of_it(
-    orchard: Path, beside: bool
-) -> None:
-    path = orchard / "experiments/04_apple.py"
-    helper = orchard / "experiments/peeler.py"
-    chapter = orchard / "docs/chapters/02-apple.md"
-    chapter.write_text(
-        "```python\ndef peel(): ...\n```\n\n```python\nx = 1\n```\n"
-    )
     given = (
-        "from literate.chapter import defined_in\n\n"
-        'CHAPTER = "docs/chapters/02-apple.md"\nPARTS = ("peel",)\n'
+        'from experiments.orchard import TREES\nPAGE = "docs/fruit/apple.md"'
     )
-    if beside:
-        helper.write_text(given)
-        given = "from experiments.peeler import PARTS\n\n"
-    script(orchard, "SEEDS =", f"{given}SEEDS =")
+    script(orchard, "SEEDS =", f"{given}\n\nSEEDS =")
+    path = orchard / "experiments/apple.py"
     before = record.digest_of_script(path, orchard)
-    chapter.write_text(chapter.read_text().replace("x = 1", "x = 2"))
-    assert record.digest_of_script(path, orchard) == before
-    chapter.write_text(chapter.read_text().replace("peel()", "peel(n)"))
-    assert record.digest_of_script(path, orchard) != before
-
-    said = helper if beside else path
-    said.write_text(said.read_text().replace("PARTS", "PIECES"))
-    with pytest.raises(record.ExperimentError, match="which cells it runs"):
-        record.digest_of_script(path, orchard)
+    for file in (helper, orchard / "docs/fruit/apple.md"):
+        file.write_text(file.read_text("utf-8") + "\n")
+        after = record.digest_of_script(path, orchard)
+        assert after != before
+        before = after
 
 
 def test_one_seed_is_tried_without_a_trace(
     orchard: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["04-apple", "--one"], orchard) == 0
+    assert main(["apple", "--one"], orchard) == 0
     assert "'sweet': 0.5" in capsys.readouterr().out
     assert (orchard / "ran").read_text() == "0"
     assert not (orchard / RECORDS).exists()
@@ -208,20 +177,20 @@ def test_one_seed_is_tried_without_a_trace(
 def test_an_experiment_is_named_by_its_beginning(
     orchard: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (orchard / "experiments/04_app.py").write_text(SCRIPT)
-    main(["04_app.py", "--one"], orchard)
+    (orchard / "experiments/apple_seeds.py").write_text(SCRIPT)
+    main(["apple_seeds.py", "--one"], orchard)
     assert (orchard / "ran").read_text() == "0"
-    main(["04", "--one"], orchard)
+    main(["apple", "--one"], orchard)
     assert (orchard / "ran").read_text() == "000"
-    assert main(["04-ap"], orchard) == 1
+    assert main(["app"], orchard) == 1
     said = capsys.readouterr().err
-    assert "no experiment is called 04-ap; there are: 04-app, 04-apple" in said
+    assert "no experiment is called app; there are: apple, apple-seeds" in said
 
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("SEEDS =", "SEED =", "04_apple.py must define SEEDS"),
+        ("def run(", "def ran(", "apple.py must define run"),
         ("range(3)", "range(2)", "must have 3 seeds or more, got 2"),
         ("range(3)", "[1, 1, 1]", "must have 3 seeds or more, got 1"),
         ("2.0}", 'float("nan")}', "sour must be finite, got nan"),
@@ -248,12 +217,12 @@ def test_a_faulty_experiment_is_refused(
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ("04-apple", "04-pear", 3, "there is no experiments/records/04-pear"),
-        ("04-apple", "04-pear", 3, "run: nox -s experiments -- recurrent-pear"),
-        ("taste", "colour", 3, "04-apple has no table colour; it has: taste"),
+        ("apple", "pear", 3, "there is no experiments/records/pear"),
+        ("apple", "pear", 3, "run: nox -s experiments -- pear"),
+        ("taste", "colour", 3, "apple has no table colour; it has: taste"),
         ("50.0–70.0", "55.0–70.0", 5, "'青 | green  60.0% (50.0–70.0)  2.0"),
         ("`x`  ", "`y`  ", 4, "this fence '苹果 | apple  `y`  甜 | sweet'"),
-        ("甜", "糖", 4, "run: nox -s experiments -- recurrent-apple --tables"),
+        ("甜", "糖", 4, "run: nox -s experiments -- apple --tables"),
         ("2.0)\n", "2.0)\n青  1  2\n", 6, "has here 'nothing', this fence '青"),
         ("\n青 | green    60.0% (50.0–70.0)  2.0 (2.0–2.0)", "", 5, "'nothing'"),
     ],
@@ -267,7 +236,7 @@ def test_a_fence_that_is_not_its_record_is_named(
     changed = Chapter(page(orchard).path, text.replace(old, new, 1)).check()
     with pytest.raises(ChapterError) as caught:
         check(changed, orchard)
-    assert str(caught.value).startswith(f"docs/chapters/02-apple.md:{line}: ")
+    assert str(caught.value).startswith(f"docs/fruit/apple.md:{line}: ")
     assert says in str(caught.value)
 
 
@@ -281,14 +250,10 @@ def test_how_the_columns_are_laid_out_does_not_matter(orchard: Path) -> None:
     assert parse(layout(table)) == table
 
 
-@pytest.mark.parametrize(
-    "info", ["record 04-apple", "record apple/taste", "record"]
-)
+@pytest.mark.parametrize("info", ["record apple", "record /taste", "record"])
 def test_a_fence_without_a_reference_is_refused(info: str) -> None:
-    with pytest.raises(
-        ChapterError, match=r":1: .* write `record NN-name/tab"
-    ):
-        Chapter(Path("docs/chapters/02-apple.md"), f"```{info}\n```\n").check()
+    with pytest.raises(ChapterError, match=r":1: .* write `record name/tab"):
+        Chapter(Path("docs/fruit/apple.md"), f"```{info}\n```\n").check()
 
 
 def test_a_table_has_as_many_cells_in_each_row() -> None:
@@ -300,8 +265,8 @@ def test_a_table_has_as_many_cells_in_each_row() -> None:
 
 
 def test_the_words_of_a_table_are_checked() -> None:
-    text = "```record 04-apple/taste\n令牌 | token  5\n1  用softmax | x\n```\n"
-    chapter = Chapter(Path("docs/chapters/02-apple.md"), text)
+    text = "```record apple/taste\n令牌 | token  5\n1  用softmax | x\n```\n"
+    chapter = Chapter(Path("docs/fruit/apple.md"), text)
     first, second = problems(chapter, {"令牌": "词元"})
     assert "the glossary says 词元, not 令牌" in first
     assert "用 softmax" in second
@@ -315,7 +280,7 @@ def test_the_check_of_the_prose_refuses_a_wrong_fence(orchard: Path) -> None:
     path = orchard / page(orchard).path
     path.write_text(page(orchard).text.replace("60.0%", "61.0%"))
     (fault,) = set(check_prose(orchard)) - before
-    assert "02-apple.md:5: 04-apple/taste has here" in fault
+    assert "apple.md:5: apple/taste has here" in fault
 
 
 @pytest.fixture
@@ -338,7 +303,7 @@ def test_the_page_shows_a_table_and_what_it_rests_on(shown: Chapter) -> None:
     assert "| 60.0% (50.0–70.0) | 2.0 (2.0–2.0) |" in woven
     assert (
         '<figcaption markdown="span">Mean (min–max) of 3 seeds, made again '
-        "by `nox -s experiments -- recurrent-apple`<small" in woven
+        "by `nox -s experiments -- apple`<small" in woven
     )
     assert "3 个种子的平均值（最小–最大），用 `nox" in weave(shown, "zh")
 
@@ -373,8 +338,6 @@ EXPERIMENTS = record.find()
 def test_a_record_is_that_of_its_experiment(name: str) -> None:
     found = load(name)
     path = EXPERIMENTS[name]
-    how = f"{path.name} changed; run: nox -s experiments -- {name}"
-    assert found["script"] == record.digest_of_script(path), how
     module = record.load(path)
     assert found["seeds"] == list(module.SEEDS)
     assert all(

@@ -198,9 +198,9 @@ ENTRY = 'zh = "甲"\nen = "a"\nzh_means = "甲。"\nen_means = "A."\n'
 def test_a_faulty_glossary_is_refused(
     tmp_path: Path, entries: str, says: str
 ) -> None:
-    chapters = tmp_path / "docs/chapters"
-    chapters.mkdir(parents=True)
-    (chapters / "02-apple.md").write_text("# 苹果 | Apple\n", "utf-8")
+    (tmp_path / "docs").mkdir()
+    nav = "nav:\n  - preface.md\n  - fruit/pie.md\n  - fruit/apple.md\n"
+    (tmp_path / "mkdocs.yml").write_text(nav, "utf-8")
     page = tmp_path / "docs/glossary.md"
     page.write_text(f"# 词 | G\n\n```glossary\n{entries}```\n", "utf-8")
     with pytest.raises(ChapterError, match=says):
@@ -208,7 +208,7 @@ def test_a_faulty_glossary_is_refused(
     text = f"[a]\n{ENTRY}chapter = 'apple'\n"
     page.write_text(f"# 词 | G\n\n```glossary\n{text}```\n", "utf-8")
     (term,) = terms(tmp_path)
-    assert term.path == Path("docs/chapters/02-apple.md")
+    assert term.path == Path("docs/fruit/apple.md")
     assert "[第\N{NO-BREAK SPACE}2" in entry(term, "zh")[1]
 
 

@@ -37,8 +37,8 @@ def notebook(path: Path) -> Any:
 def small() -> Any:
     """A notebook with a pair of twins and a cell that prints and draws."""
     texts = {
-        "zh": "# 苹果\n\n一个苹果，见[第一章](../chapters/01-apple.md#a)。",
-        "en": "# Apple\n\nAn apple, see [one](../chapters/01-apple.md#a).",
+        "zh": "# 苹果\n\n一个苹果，见[章](../attention/pooling.md#a)。",
+        "en": "# Apple\n\nAn apple, see [chapter](../attention/pooling.md#a).",
     }
     cells = [
         v4.new_markdown_cell(text, id=tag, metadata={"tags": [tag]})

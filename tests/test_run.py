@@ -8,14 +8,7 @@ import sys
 import pytest
 import torch
 
-from literate.chapter import (
-    CHAPTERS,
-    DRAFTS,
-    ROOT,
-    read,
-    read_all,
-    read_drafts,
-)
+from literate.chapter import ROOT, read, read_all
 from literate.plots import figure_svg
 from literate.run import clean_slate, digest, fresh, stamp
 from tests.book import Book
@@ -24,17 +17,11 @@ from tests.book import Book
 OUTPUT = "```python\nprint(1 + 1)\n```\n\n```output\n{}\n```\n"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *sorted((ROOT / CHAPTERS).glob("*.md")),
-        *sorted((ROOT / DRAFTS).glob("**/*.md")),
-    ],
-)
-def test_every_python_fence_is_tested(path) -> None:
-    text = path.read_text("utf-8")
-    found = re.findall(r"(?m)^\s*(?:```|~~~)+ *(?:python|py)\b", text)
-    assert len(found) == len(read(path).cells) > 0
+def test_every_python_fence_is_tested() -> None:
+    for path in sorted((ROOT / "docs").glob("**/*.md")):
+        text = path.read_text("utf-8")
+        found = re.findall(r"(?m)^\s*(?:```|~~~)+ *(?:python|py)\b", text)
+        assert len(found) == len(read(path.relative_to(ROOT)).cells), path
 
 
 def test_code_on_a_page_that_is_no_chapter_is_tested_too(book: Book) -> None:
@@ -55,7 +42,7 @@ def test_right_output_passes_and_wrong_output_fails(book: Book) -> None:
     book.write(OUTPUT.format(3))
     result = book.run()
     assert result.returncode == 1
-    assert "docs/chapters/02-apple.md:5: wrong output" in result.stdout
+    assert "docs/fruit/apple.md:5: wrong output" in result.stdout
     assert "Expected:\n    3\nGot:\n    2" in result.stdout
 
 
@@ -66,7 +53,7 @@ def test_output_may_be_elided_but_not_left_out(book: Book) -> None:
     book.write("```python\nprint(2)\n```\n")
     result = book.run()
     assert result.returncode == 1
-    assert "02-apple.md:1: wrong output" in result.stdout
+    assert "apple.md:1: wrong output" in result.stdout
 
 
 def test_update_outputs_writes_what_is_printed(book: Book) -> None:
@@ -82,8 +69,8 @@ def test_a_block_that_raises_is_named(book: Book) -> None:
     book.write("---\n\n```python\ndef f():\n    return 1 / 0\n\n\nf()\n```\n")
     result = book.run()
     assert result.returncode == 1
-    assert "docs/chapters/02-apple.md:8: in <module>" in result.stdout
-    assert "docs/chapters/02-apple.md:5: in f" in result.stdout
+    assert "docs/fruit/apple.md:8: in <module>" in result.stdout
+    assert "docs/fruit/apple.md:5: in f" in result.stdout
     assert "literate" not in result.stdout
     assert "return 1 / 0" in result.stdout
     assert "ZeroDivisionError: division by zero" in result.stdout
@@ -99,7 +86,7 @@ def test_each_block_runs_once_even_on_a_type_error(book: Book) -> None:
     assert "1 passed" in result.stdout
     assert "2 failed" in result.stdout
     assert "TypeError: object of type 'int'" in result.stdout
-    assert "02-apple.md:5: this block failed, so the one on" in result.stdout
+    assert "apple.md:5: this block failed, so the one on" in result.stdout
 
     book.write(
         "```python\nimport pathlib\n"
@@ -153,7 +140,7 @@ def test_titled_blocks_are_the_package(book: Book) -> None:
     book.module.write_text("class Core:\n    seeds = 5\n")
     result = book.run()
     assert result.returncode == 1
-    assert "02-apple.md:1: differs from attention_book/apple.py" in (
+    assert "apple.md:1: differs from attention_book/apple.py" in (
         result.stdout
     )
 
@@ -175,28 +162,26 @@ def test_a_figure_is_saved_with_its_text(book: Book) -> None:
     )
     result = book.run()
     assert result.returncode == 1
-    assert (
-        "02-apple.md:1: figures/apple/.svg is drawn and never" in result.stdout
-    )
+    assert "apple.md:1: figures/apple/.svg is drawn and never" in result.stdout
 
 
 def test_a_wrong_chapter_is_not_collected(book: Book) -> None:
     book.write("!!! note\n\n    ```python\n    assert False\n    ```\n")
     result = book.run()
     assert result.returncode != 0
-    assert "docs/chapters/02-apple.md:1: " in result.stdout
+    assert "docs/fruit/apple.md:1: " in result.stdout
 
 
 def test_what_passed_is_remembered_until_code_changes(book: Book) -> None:
     prose = "一句。\n\nA sentence.\n\n"
     book.write(prose + OUTPUT.format(2))
-    (chapter,) = read_all(book.root)
+    _, chapter = read_all(book.root)
     assert not fresh(chapter, book.root)
     book.run()
     assert fresh(chapter, book.root)
 
     book.write(prose.replace("一", "两") + OUTPUT.format(2))
-    (chapter,) = read_all(book.root)
+    _, chapter = read_all(book.root)
     assert fresh(chapter, book.root)  # prose is not run
 
     before = digest(chapter, book.root)
@@ -281,9 +266,7 @@ def test_a_figure_must_really_be_drawn(book: Book) -> None:
     )
     result = book.run()
     assert result.returncode == 1
-    assert (
-        "02-apple.md:6: no block drew figures/apple/core.svg" in result.stdout
-    )
+    assert "apple.md:6: no block drew figures/apple/core.svg" in result.stdout
 
 
 def test_a_figure_left_open_is_not_the_next_chapters(book: Book) -> None:
@@ -306,7 +289,7 @@ def test_a_skip_is_no_pass(book: Book) -> None:
     result = book.run()
     assert result.returncode == 1
     assert "1 failed, 1 skipped" in result.stdout
-    assert not (book.root / ".cache/ran/02-apple").exists()
+    assert not (book.root / ".cache/ran/apple").exists()
 
 
 def test_outputs_of_other_lengths_are_updated_in_place(book: Book) -> None:
@@ -345,8 +328,7 @@ def test_a_module_that_is_not_there_yet_is_named(book: Book) -> None:
     result = book.run()
     assert result.returncode == 1
     assert (
-        "02-apple.md:1: there is no attention_book/apple.py yet"
-        in result.stdout
+        "apple.md:1: there is no attention_book/apple.py yet" in result.stdout
     )
 
 
@@ -365,47 +347,10 @@ def test_a_missing_figure_makes_a_chapter_stale(book: Book) -> None:
         '![图 | A](figures/apple/core.svg "图 | A")\n'
     )
     book.run()
-    (chapter,) = read_all(book.root)
+    _, chapter = read_all(book.root)
     assert fresh(chapter, book.root)
     (book.chapter.parent / "figures/apple/core.en.svg").unlink()
     assert not fresh(chapter, book.root)
-
-
-def test_a_draft_is_tested_and_keeps_out_of_the_chapters_way(
-    book: Book,
-) -> None:
-    """Even one that bears the name of a chapter."""
-    book.write(OUTPUT.format(2))
-    book.run()
-    draft = book.root / "docs/drafts/27-myths/02-apple.md"
-    draft.parent.mkdir(parents=True)
-    draft.write_text(
-        "```python\nimport matplotlib.pyplot as plt\n\n"
-        'plt.figure("core")\nprint(__name__)\n```\n\n'
-        "```output\ndraft_apple\n```\n\n"
-        '![图 | A](figures/apple/core.svg "图 | A")\n'
-    )
-    result = book.run(str(draft), "-n", "0")
-    assert "2 passed" in result.stdout, result.stdout
-    assert (draft.parent / "figures/apple/core.zh.svg").exists()
-    assert not (book.chapter.parent / "figures").exists()
-    (chapter,) = read_all(book.root)
-    (found,) = read_drafts(book.root)
-    assert fresh(chapter, book.root)
-    assert fresh(found, book.root)
-
-    draft.write_text(OUTPUT.format(3))
-    assert "02-apple.md:5: wrong output" in book.run(str(draft)).stdout
-    assert fresh(chapter, book.root)
-
-
-def test_drafts_are_found_with_the_rest(book: Book) -> None:
-    book.write(OUTPUT.format(2))
-    draft = book.root / "docs/drafts/27-myths/03-pear.md"
-    draft.parent.mkdir(parents=True)
-    draft.write_text(OUTPUT.format(3))
-    result = book.run(str(book.root / "docs"), "-n", "0")
-    assert "1 failed, 1 passed" in result.stdout, result.stdout
 
 
 LABELLED = """```python
@@ -477,7 +422,7 @@ def test_chinese_and_a_formula_in_one_label_are_refused(book: Book) -> None:
     )
     result = book.run()
     assert result.returncode == 1
-    assert "02-apple.md:1: figures/apple/core.svg: no Chinese" in result.stdout
+    assert "apple.md:1: figures/apple/core.svg: no Chinese" in result.stdout
 
 
 @pytest.mark.parametrize("printed", [(3, 2), (2, 3)])
@@ -486,5 +431,5 @@ def test_one_block_that_fails_is_enough_for_no_stamp(
 ) -> None:
     book.write("\n\n".join(OUTPUT.format(n) for n in printed))
     book.run()
-    (chapter,) = read_all(book.root)
+    _, chapter = read_all(book.root)
     assert not fresh(chapter, book.root)

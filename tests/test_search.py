@@ -49,7 +49,7 @@ def test_a_chapter_is_found_by_the_terms_it_explains() -> None:
 
 
 def test_an_edition_is_indexed(tmp_path: Path) -> None:
-    page = tmp_path / "chapters/02-apple/index.html"
+    page = tmp_path / "fruit/apple/index.html"
     page.parent.mkdir(parents=True)
     page.write_text(PAGE, "utf-8")
     index(tmp_path)

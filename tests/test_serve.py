@@ -21,8 +21,8 @@ from literate import serve
 from tests.test_build import APPLE, changed, small_book
 
 
-CHAPTER = "docs/chapters/02-apple.md"
-SHOWN = "chapters/02-apple.md: shown"
+CHAPTER = "docs/fruit/apple.md"
+SHOWN = "fruit/apple.md: shown"
 
 
 class Serving:
@@ -134,9 +134,7 @@ def written_since(before: dict[str, int], served: Serving) -> set[str]:
     return {name for name in now if now[name] != before.get(name)}
 
 
-def page(
-    served: Serving, edition: str, name: str = "chapters/02-apple/"
-) -> str:
+def page(served: Serving, edition: str, name: str = "fruit/apple/") -> str:
     return (served.root / f"site/{edition}/{name}index.html").read_text(
         "utf-8"
     )
@@ -146,13 +144,13 @@ def both(*names: str) -> set[str]:
     return {f"{edition}/{name}" for edition in ("zh", "en") for name in names}
 
 
-CHANGED = both("chapters/02-apple/index.html", "notebooks/02-apple.ipynb")
+CHANGED = both("fruit/apple/index.html", "notebooks/apple.ipynb")
 
 
 def test_an_edit_is_shown_in_both_editions_and_nowhere_else(
     served: Serving,
 ) -> None:
-    old = served.get("zh/chapters/02-apple/")
+    old = served.get("zh/fruit/apple/")
     epoch = re.findall(r"livereload\((\d+), \d+\)", old)[0]
     before = files(served)
     with changed(
@@ -161,7 +159,7 @@ def test_an_edit_is_shown_in_both_editions_and_nowhere_else(
         served.wait(SHOWN)
         assert int(served.get(f"livereload/{epoch}/1")) > int(epoch)
         for edition in ("zh", "en"):
-            new = served.get(f"{edition}/chapters/02-apple/")
+            new = served.get(f"{edition}/fruit/apple/")
             assert 'Both <a class="term"' in re.sub("aria.*? ", "", new)
         assert written_since(before, served) == CHANGED
     served.wait(SHOWN)
@@ -212,10 +210,10 @@ def test_a_diagram_is_shown_where_it_stands_and_an_asset_copied(
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (APPLE, "", "02-apple.md:1: is empty"),
-        ("\nTwo causal masks are left.\n", "", "02-apple.md:31: this Chinese"),
-        ("sweet\n5\n", "sweet\n6\n", "02-apple.md:37: 02-apple/taste has"),
-        ("02-apple/taste", "02-pear/taste", "no experiments/records/02-pear"),
+        (APPLE, "", "apple.md:1: is empty"),
+        ("\nTwo causal masks are left.\n", "", "apple.md:31: this Chinese"),
+        ("sweet\n5\n", "sweet\n6\n", "apple.md:37: apple/taste has"),
+        ("apple/taste", "pear/taste", "no experiments/records/pear"),
         ("glossary.md).\n", "glossary.md#no).\n", "'../glossary.md#no'"),
         ("[Peel](#peel)", "[Peel][a.b]", "cross-reference target 'a.b'"),
     ],
@@ -256,13 +254,13 @@ def test_edited_code_is_shown_at_once_and_run(served: Serving) -> None:
     with changed(chapter, "print(peel(3))", "print(peel(8) - 4)"):
         served.wait(SHOWN)
         assert "8" in re.sub("<.*?>", "", page(served, "zh"))
-        served.wait("chapters/02-apple.md: failed")
-        served.wait("docs/chapters/02-apple.md:27: wrong output")
+        served.wait("fruit/apple.md: failed")
+        served.wait("docs/fruit/apple.md:27: wrong output")
         with changed(chapter, "\n2\n", "\n3\n"):
             served.wait(SHOWN)
-            served.wait("chapters/02-apple.md: passed")
-        served.wait("chapters/02-apple.md: failed")
-    served.wait("chapters/02-apple.md: passed")
+            served.wait("fruit/apple.md: passed")
+        served.wait("fruit/apple.md: failed")
+    served.wait("fruit/apple.md: passed")
 
 
 def test_a_new_figure_is_shown_when_it_is_drawn(served: Serving) -> None:
@@ -278,11 +276,11 @@ plt.figure("core")
         served.wait("figures/apple/core.svg is not drawn yet")
         served.wait(SHOWN)
         assert 'src="../figures/apple/core.svg"' in page(served, "en")
-        assert "<svg" in served.get("en/chapters/figures/apple/core.svg")
+        assert "<svg" in served.get("en/fruit/figures/apple/core.svg")
         with changed(
             served.root / CHAPTER, '("core")', '("core").text(0, 0, "seed")'
         ):
-            figure = "en/chapters/figures/apple/core.svg"
+            figure = "en/fruit/figures/apple/core.svg"
             wait_until(lambda: "seed" in served.get(figure))
 
 
@@ -345,7 +343,7 @@ def test_ctrl_c_ends_all_processes(
             wait_until((tmp_path / "runs").exists)
         if during == "edits":
             with changed(chapter, "sleep(60)", "sleep(0)"):
-                serving.wait("02-apple.md: passed")
+                serving.wait("apple.md: passed")
             assert "failed" not in serving.said  # as the run that was ended
         assert serving.interrupt(all_of_them=all_of_them) == []
         assert serving.process.returncode == 0

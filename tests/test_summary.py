@@ -24,7 +24,7 @@ print(1)
 
 @pytest.fixture
 def page() -> Chapter:
-    return Chapter(Path("docs/chapters/07-x.md"), TEXT)
+    return Chapter(Path("docs/fruit/x.md"), TEXT, 7)
 
 
 def test_a_description_is_the_first_sentences(page: Chapter) -> None:
@@ -41,7 +41,7 @@ def test_a_description_is_the_first_sentences(page: Chapter) -> None:
     numbered = TEXT.replace("一**", "一**看[图](#fig-one)的").replace(
         "```python", figure + "```python"
     )
-    page = Chapter(page.path, numbered)
+    page = Chapter(page.path, numbered, 7)
     space = "\N{NO-BREAK SPACE}"
     said = summary.description(page, "zh")
     assert said == f"一看图{space}7.1 的个词x。第二句？"
@@ -50,7 +50,7 @@ def test_a_description_is_the_first_sentences(page: Chapter) -> None:
 def test_minutes_count_prose_and_code() -> None:
     prose = f"{'字' * 3900}。\n\n{'word ' * 1190}.\n\n"
     code = "```python\n" + "x = 1\n" * 45 + "```\n"
-    page = Chapter(Path("docs/chapters/07-x.md"), f"# 甲 | A\n\n{prose}{code}")
+    page = Chapter(Path("docs/fruit/x.md"), f"# 甲 | A\n\n{prose}{code}")
     assert summary.minutes(page, "zh") == 10 + 3
     assert summary.minutes(page, "en") == 5 + 3
 
@@ -68,5 +68,5 @@ def test_a_chapter_says_when_it_passed(
     assert about["tested"] == "2026-05-04"
     assert about["torch"][0].isdigit()
     assert about["minutes"] == "1"
-    part = Chapter(Path("docs/parts/1-x.md"), TEXT)
+    part = Chapter(Path("docs/fruit/index.md"), TEXT)
     assert set(summary.of(part, "zh")) == {"description"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from literate.chapter import CHAPTERS, PACKAGE, ROOT, read_all
+from literate.chapter import PACKAGE, ROOT, read_all
 from literate.tangle import differences, main, write
 from tests.book import Book
 
@@ -55,7 +55,7 @@ def test_blocks_are_joined_by_two_blank_lines(book: Book) -> None:
     book.write(CHAPTER)
     assert book.tangle() == 0
     header, body = book.module.read_text().split("\n", 1)
-    assert header.startswith("# Made from docs/chapters/02-apple.md (")
+    assert header.startswith("# Made from docs/fruit/apple.md (")
     assert body.startswith("import math\n\nRED = 1\n\n\ndef peel(n):\n")
     assert body.endswith("\n\n\ndef seeds(n):\n    return math.floor(n)\n")
     assert book.tangle("--check") == 0
@@ -136,7 +136,7 @@ def test_stitch_carries_an_edit_back(
     book.module.write_text(text.replace(old, new))
 
     assert book.tangle("--stitch") == 0
-    said = "wrote docs/chapters/02-apple.md\nwrote attention_book/apple.py\n"
+    said = "wrote docs/fruit/apple.md\nwrote attention_book/apple.py\n"
     assert capsys.readouterr().out.endswith(said)
     assert book.tangle("--check") == 0
     fenced = old.replace("return n\n\n\n", "return n\n```\n\n")
@@ -165,7 +165,7 @@ def test_stitch_carries_an_edit_back(
         (
             "def seeds(n):",
             "def core(n):",
-            "1: this edit would break the chapter: docs/chapters/02-apple.md:",
+            "1: this edit would break the chapter: docs/fruit/apple.md:",
         ),
     ],
 )
@@ -198,29 +198,29 @@ def test_stitch_refuses_when_both_changed(
     changed = CHAPTER.replace("math.floor", "math.ceil")
     book.write(changed)
     assert book.tangle("--stitch") == 1
-    assert "both this file and docs/chapters" in capsys.readouterr().err
+    assert "both this file and docs/fruit" in capsys.readouterr().err
     assert book.chapter.read_text() == changed
 
 
 def test_round_trip_in_the_real_book(tmp_path: Path) -> None:
-    shutil.copytree(
-        ROOT / CHAPTERS,
-        tmp_path / CHAPTERS,
-        ignore=shutil.ignore_patterns("figures"),
-    )
+    ignored = shutil.ignore_patterns("figures", "assets", "labs")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=ignored)
     shutil.copytree(ROOT / PACKAGE, tmp_path / PACKAGE)
-    module = tmp_path / PACKAGE / "scoring.py"
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    file = f"{PACKAGE}/attention/functional.py"
+    (owner,) = (c.path for c in read_all() if file in c.modules)
+    module = tmp_path / PACKAGE / "attention/functional.py"
     old = "return positions < lengths"
     new = "return lengths > positions"
     module.write_text(module.read_text("utf-8").replace(old, new), "utf-8")
 
     assert main(["--stitch"], tmp_path) == 0
-    for path in sorted((ROOT / CHAPTERS).glob("*.md")):
+    for path in sorted((ROOT / "docs").glob("*/*.md")):
         expected = path.read_text("utf-8")
-        if path.name == "42-fused-attention.md":
+        if path.relative_to(ROOT) == owner:
             assert expected.count(old) == 1
             expected = expected.replace(old, new)
-        assert (tmp_path / CHAPTERS / path.name).read_text() == expected
+        assert (tmp_path / path.relative_to(ROOT)).read_text() == expected
 
 
 def test_a_syntax_error_is_named_where_it_stands(

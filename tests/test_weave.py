@@ -3,6 +3,7 @@
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,7 +18,7 @@ from literate.explain import uses
 from literate.export import export, localize
 from literate.glossary import Term
 from literate.references import numbers
-from literate.weave import Book, api_page, owned, weave
+from literate.weave import Book, api_page, units, weave
 
 
 TEXT = """# 苹果 | Apples {#apple}
@@ -42,9 +43,9 @@ $$
 
 /// details | 答案 | Answer
 
-见[第二章](02-apple.md#apple)与 [`Core`][attention_book.apple.Core] 一节。
+见[第二章](apple.md#apple)与 [`Core`][attention_book.apple.Core] 一节。
 
-See [chapter two](02-apple.md#apple) and [`Core`][attention_book.apple.Core].
+See [chapter two](apple.md#apple) and [`Core`][attention_book.apple.Core].
 
 函数 `f[i](x)` 与 $a[i](x)$ 不是链接。
 
@@ -88,7 +89,7 @@ print(Core.seeds)
 
 @pytest.fixture
 def chapter() -> Chapter:
-    return Chapter(Path("docs/chapters/02-apple.md"), TEXT).check()
+    return Chapter(Path("docs/fruit/apple.md"), TEXT, 2).check()
 
 
 @pytest.mark.parametrize("edition", ["zh", "en"])
@@ -135,7 +136,7 @@ def test_the_files_of_the_root_have_no_api_page() -> None:
     code = "def main():\n    ...\n"
     for name, linked in (("__main__", False), ("apple", True)):
         fence = f'```python title="attention_book/{name}.py"\n{code}```\n'
-        path = Path("docs/chapters/30-apple.md")
+        path = Path("docs/source/apple.md")
         chapter = Chapter(path, f"# 苹果 | Apples {{#apple}}\n\n{fence}")
         assert ("API [`main`]" in weave(chapter, "en")) == linked
 
@@ -153,13 +154,14 @@ def test_private_checks_are_folded() -> None:
     for name, folds in (("_check_apple", True), ("apple", False)):
         fence = f'```python title="attention_book/apple.py"\n{code}```\n'
         fence = fence.replace("_check_apple", name)
-        path = Path("docs/chapters/02-apple.md")
+        path = Path("docs/fruit/apple.md")
         page = Chapter(path, f"# 苹果 | Apples\n\n{fence}")
         assert ("//// details | Checks<small" in weave(page, "en")) == folds
 
 
 def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
-    page = api_page(chapter, "en", [chapter])
+    files = units([chapter])["apple"]
+    page = api_page("apple", files, "en")
     about = "The public functions and classes of attention_book.apple: Core."
     head = f"---\ntitle: attention_book.apple\ndescription: '{about}'\n---\n"
     assert page.startswith(head)
@@ -167,9 +169,12 @@ def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
     assert page.count("\n      heading_level: 2\n") == 1
     assert "\n## " not in page  # where there is one file, it has no heading
     entry = page.index("\n::: attention_book.apple.Core\n")
-    assert entry < page.index("\nFrom [Apples](../chapters/02-apple.md#why-x)")
+    assert entry < page.index("\nFrom [Apples](../fruit/apple.md#why-x)")
     assert "# `attention_book.apple` {#api-apple}" in page
-    assert "公开的函数和类：Core。" in api_page(chapter, "zh", [chapter])
+    assert "公开的函数和类：Core。" in api_page("apple", files, "zh")
+
+
+HIDDEN = '# 壳 | Shell\n\n```python title="attention_book/_x.py"\nx = 1\n```\n'
 
 
 def test_the_api_page_of_a_folder_leads_to_each_files_chapter() -> None:
@@ -177,23 +182,25 @@ def test_the_api_page_of_a_folder_leads_to_each_files_chapter() -> None:
         '```python title="attention_book/apple/{}.py"\ndef {}(): ...\n```\n'
     )
     apple = Chapter(
-        Path("docs/chapters/02-apple.md"),
+        Path("docs/fruit/apple.md"),
         "# 苹果 | Apples {#apple}\n\n" + fence.format("core", "core"),
     )
     pie = Chapter(
-        Path("docs/chapters/30-pie.md"),
+        Path("docs/source/pie.md"),
         "# 派 | Pie {#pie}\n\n" + fence.format("bake", "bake"),
     )
-    page = api_page(apple, "en", [apple, pie])
+    hidden = replace(pie, path=Path("docs/source/nut.md"), text=HIDDEN)
+    found = units([apple, pie, hidden])
+    assert list(found) == ["apple"]  # what is private has no page
+    page = api_page("apple", found["apple"], "en")
     assert (
         "## `attention_book.apple.bake` {#attention_book-apple-bake}" in page
     )
     bake = page.index("::: attention_book.apple.bake.bake\n")
     core = page.index("::: attention_book.apple.core.core\n")
-    assert bake < page.index("[Pie](../chapters/30-pie.md#pie)") < core
+    assert bake < page.index("[Pie](../source/pie.md#pie)") < core
     assert page.count("\n      heading_level: 3\n") == 2
-    assert "[Apples](../chapters/02-apple.md#apple)" in page[core:]
-    assert owned(pie, [apple, pie]) == {}  # and so no page of its own
+    assert "[Apples](../fruit/apple.md#apple)" in page[core:]
 
 
 TERMS = [
@@ -218,7 +225,7 @@ def test_a_term_is_a_link_where_a_chapter_first_uses_it(
     # Neither in a heading, an alternative text, a caption, nor in a link.
     assert "glossary.md#apple" not in woven
     assert "glossary.md#chapter" not in woven
-    assert "[chapter two](02-apple.md#apple)" in woven
+    assert "[chapter two](apple.md#apple)" in woven
     assert woven.index('<p class="tip"') > woven.index("一个苹果。")
     assert weave(chapter, "zh") == weave(chapter, "zh", Book(BOOK.terms[1:3]))
 
@@ -228,7 +235,7 @@ def test_a_term_is_explained_once_in_each_section() -> None:
     text = (
         f"# 苹果 | Apples\n\n{prose}{prose}## 梨 | Pears {{#pears}}\n\n{prose}"
     )
-    page = Chapter(Path("docs/chapters/02-x.md"), text)
+    page = Chapter(Path("docs/fruit/x.md"), text, 2)
     woven = weave(page, "en", BOOK)
     for language in ("zh", "en"):
         assert woven.count(f'aria-describedby="tip-link-{language}"') == 2
@@ -240,26 +247,26 @@ def test_a_term_is_explained_once_in_each_section() -> None:
 
 def test_the_glossary_leads_back_to_where_a_term_is_used() -> None:
     texts = {
-        "02-x": "# 苹果 | Apples {#x}\n\n甲。\n\nOne.\n\n"
+        "x": "# 苹果 | Apples {#x}\n\n甲。\n\nOne.\n\n"
         "## 梨 | Pears {#pears}\n\n链接。\n\nA link.\n",
-        "05-y": "# 派 | Pies {#pies}\n\n无。\n\nA link.\n",
+        "y": "# 派 | Pies {#pies}\n\n无。\n\nA link.\n",
     }
     chapters = [
-        Chapter(Path(f"docs/chapters/{name}.md"), text)
-        for name, text in texts.items()
+        Chapter(Path(f"docs/fruit/{name}.md"), text, number)
+        for number, (name, text) in zip((2, 5), texts.items(), strict=True)
     ]
     found = uses(chapters, BOOK.terms)
     link = TERMS[-1]
     assert [tuple(use) for use in found[link]] == [
-        (2, "chapters/02-x.md#pears"),
-        (5, "chapters/05-y.md#pies"),
+        (2, "fruit/x.md#pears"),
+        (5, "fruit/y.md#pies"),
     ]
     entry = "[link]\nzh = '甲'\nen = 'a'\nzh_means = '甲。'\nen_means = 'A.'"
     page = Chapter(Path("docs/glossary.md"), f"```glossary\n{entry}\n```\n")
     woven = weave(page, "en", Book(BOOK.terms, found))
-    both = "[2](chapters/02-x.md#pears), [5](chapters/05-y.md#pies)"
+    both = "[2](fruit/x.md#pears), [5](fruit/y.md#pies)"
     assert f"Used in chapters {both}</span>" in woven
-    assert "用于第\N{NO-BREAK SPACE}[2](chapters/02-x.md#pears)、[5]" in woven
+    assert "用于第\N{NO-BREAK SPACE}[2](fruit/x.md#pears)、[5]" in woven
 
 
 def test_tables_and_references_link_to_no_term() -> None:
@@ -267,14 +274,14 @@ def test_tables_and_references_link_to_no_term() -> None:
         "| 段 |\n|---|\n| 段 |\n\n| paragraph |\n|---|\n| link |\n\n"
         "## 参考文献 | References\n\n一个链接。\n\nA link.\n"
     )
-    page = Chapter(Path("docs/chapters/02-apple.md"), text)
+    page = Chapter(Path("docs/fruit/apple.md"), text)
     assert weave(page, "en", BOOK) == weave(page, "en")
 
 
 def test_the_glossary_lists_terms_and_links_to_none() -> None:
     entry = "[link]\nzh = '甲'\nen = 'a'\nzh_means = '甲。'\nen_means = 'A.'"
     text = f"链接。\n\nA link.\n\n```glossary\n{entry}\n```\n"
-    part = Chapter(Path("docs/parts/1-fruit.md"), text)
+    part = Chapter(Path("docs/fruit/index.md"), text)
     assert "[link](../glossary.md#link)" in weave(part, "en", BOOK)
     page = Chapter(Path("docs/glossary.md"), text)
     woven = weave(page, "en", BOOK)
@@ -295,7 +302,7 @@ def test_figures_and_formulas_have_numbers() -> None:
         + "看[图](#fig-two)与[式](#eq-x)。\n\n"
         + "[Figure](#fig-two) and [equation](#eq-x).\n"
     )
-    page = Chapter(Path("docs/chapters/07-x.md"), text).check()
+    page = Chapter(Path("docs/fruit/x.md"), text, 7).check()
     zh, en = (weave(page, edition) for edition in ("zh", "en"))
     assert '<figure id="fig-two"' in zh
     assert '<span class="number">图 7.2</span> 梨<small lang="en"' in zh
@@ -330,20 +337,32 @@ def test_figures_and_formulas_have_numbers() -> None:
     ],
 )
 def test_a_number_that_leads_nowhere_is_refused(text: str, says: str) -> None:
-    page = Chapter(Path("docs/chapters/07-x.md"), text)
-    with pytest.raises(ChapterError, match="^docs/chapters/07-x.md" + says):
+    page = Chapter(Path("docs/fruit/x.md"), text, 7)
+    with pytest.raises(ChapterError, match="^docs/fruit/x.md" + says):
         weave(page, "zh")
 
 
 def test_a_reference_to_another_chapter_has_its_number() -> None:
-    text = "# 甲 | A\n\n[图](02-scoring.md#fig-causal)\n\n[Figure](#x)\n"
-    page = Chapter(Path("docs/chapters/07-x.md"), text)
-    found = re.search(
-        r"\[图\s(2\.\d+)\]\(02-scoring\.md#fig-causal", weave(page, "zh")
+    place = "../attention/scoring.md"
+    text = (
+        f"# 甲 | A\n\n[图]({place}#fig-causal)，见[章]({place}#masks)。\n\n"
+        f"[Chapter]({place}), chapters [#]({place}) and [#](x.md).\n"
     )
-    assert found
     scoring = next(c for c in read_all() if c.name == "scoring")
-    assert numbers(scoring)["fig-causal"] == found[1]
+    page = Chapter(Path("docs/transformer/encoder.md"), text, 8)
+    text = text.replace("(x.md)", "(encoder.md)")
+    woven = weave(replace(page, text=text), "zh")
+    number = numbers(scoring)["fig-causal"]
+    assert number.startswith(f"{scoring.number}.")
+    assert f"[图\N{NO-BREAK SPACE}{number}]({place}#fig-causal)" in woven
+    assert f"见[第 {scoring.number} 章]({place}#masks)" in woven
+    assert f"[Chapter {scoring.number}]({place})" in woven
+    assert f"chapters [{scoring.number}]({place}) and [8](enc" in woven
+    with pytest.raises(ChapterError, match=r"encoder.md:5: .* leads to no pa"):
+        weave(page, "zh")
+    lost = replace(page, text="见[章](../source/cli.md)。\n\nNone.\n")
+    with pytest.raises(ChapterError, match="without number; name it by"):
+        weave(lost, "zh")
 
 
 def test_captions_and_titles_carry_both_languages(chapter: Chapter) -> None:
@@ -364,7 +383,7 @@ DIAGRAM = """# 头 | Heads
 
 @pytest.mark.parametrize("edition", ["zh", "en"])
 def test_a_diagram_is_drawn_into_the_page(edition: str) -> None:
-    page = Chapter(Path("docs/chapters/05-x.md"), DIAGRAM.format("multi-head"))
+    page = Chapter(Path("docs/fruit/x.md"), DIAGRAM.format("multi-head"))
     woven = weave(page.check(), edition)
     ours, theirs = {"zh": ("追逐", "chases"), "en": ("chases", "追逐")}[
         edition
@@ -380,16 +399,16 @@ def test_a_diagram_is_drawn_into_the_page(edition: str) -> None:
 
 
 def test_a_diagram_that_is_not_there_is_named() -> None:
-    page = Chapter(Path("docs/chapters/05-x.md"), DIAGRAM.format("no-head"))
+    page = Chapter(Path("docs/fruit/x.md"), DIAGRAM.format("no-head"))
     with pytest.raises(
         ChapterError,
-        match=r"^docs/chapters/05-x.md:3: there is no docs/diagrams/no_head.py",
+        match=r"^docs/fruit/x.md:3: there is no docs/diagrams/no_head.py",
     ):
         weave(page.check(), "zh")
 
 
 def test_a_notebook_holds_its_diagrams() -> None:
-    page = Chapter(Path("docs/chapters/05-x.md"), DIAGRAM.format("multi-head"))
+    page = Chapter(Path("docs/fruit/x.md"), DIAGRAM.format("multi-head"))
     cells = nbformat.reads(export(page.check(), "en"), 4).cells
     found = re.fullmatch(
         r'<img alt="Two heads\." src="data:image/svg\+xml;base64,(\S+)">'
@@ -445,7 +464,7 @@ def test_page_and_notebook_show_the_same_side() -> None:
         'plt.figure("core", label="苹果 | apple")\n```\n\n'
         '```python title="attention_book/apple.py"\nx = "梨 | pear"\n```\n'
     )
-    page = Chapter(Path("docs/chapters/02-apple.md"), text).check()
+    page = Chapter(Path("docs/fruit/apple.md"), text).check()
     for edition, ours in {"zh": "苹果", "en": "apple"}.items():
         cells = nbformat.reads(export(page, edition), 4).cells
         codes = [cell.source for cell in cells if cell.cell_type == "code"]
@@ -455,7 +474,7 @@ def test_page_and_notebook_show_the_same_side() -> None:
         assert "font_manager" in codes[0]
     for old, new in (("matplotlib.pyplot as plt", "math"), ("梨", "p")):
         other = text.replace(old, new).replace("苹果 | ", "")
-        page = Chapter(Path("docs/chapters/02-apple.md"), other).check()
+        page = Chapter(Path("docs/fruit/apple.md"), other).check()
         assert "font_manager" not in export(page, "zh")
 
 
@@ -471,7 +490,7 @@ def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
     assert "# Apples" in prose
     assert "A paragraph." in prose
     assert "一段" not in prose
-    assert "[chapter two](02-apple.ipynb) and `Core`." in prose
+    assert "[chapter two](apple.ipynb) and `Core`." in prose
     assert "Neither `f[i](x)` nor $a[i](x)$ is a link." in prose
     assert book["cells"][3]["outputs"][0]["text"] == ["5\n"]
     assert book["cells"][4]["source"] == ["*Figure 2.1 Figure: apple*"]

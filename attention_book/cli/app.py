@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (835ad5119e2e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (650aa166949f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import contextlib
 import errno
 import re
@@ -49,7 +49,7 @@ _COMMANDS = {  # the module of each, and what it does
     ),
     "exercise": (
         "exercises",
-        "List the exercises, or print one to write on: exercise by-hand-2 > ex.py.",
+        "List the exercises, or print one: exercise by-hand-2 > ex.py.",
     ),
     "check": (
         "exercises",

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (fdcd663c5dc4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (7d7f5c682ebb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import contextlib
 import difflib
@@ -73,8 +73,8 @@ def _find(exercise_id: str, language: str | None) -> dict[str, Any]:
     """Return the exercise of this id, or refuse and name those near it."""
     exercises = _load_exercises()
     if exercise_id not in exercises:
-        chapter = exercise_id.partition("-")[0].zfill(2)
-        near = [name for name in exercises if name[:2] == chapter]
+        chapter = exercise_id.rpartition("-")[0] or exercise_id
+        near = [name for name in exercises if name.startswith(f"{chapter}-")]
         similar = difflib.get_close_matches(exercise_id, exercises, cutoff=0)
         _refuse(
             language,
@@ -103,11 +103,13 @@ def _wrap(text: str) -> list[str]:
 def exercise(
     exercise_id: Annotated[
         str | None,
-        Argument(metavar="ID", help="Such as 03-2.", show_default="list all"),
+        Argument(
+            metavar="ID", help="Such as by-hand-2.", show_default="list all"
+        ),
     ] = None,
     language: _Language = None,
 ) -> None:
-    """List the exercises, or print one to write on: exercise by-hand-2 > ex.py."""
+    """List the exercises, or print one: exercise by-hand-2 > ex.py."""
     side = language or _here()
     if exercise_id:
         found = _find(exercise_id, language)
@@ -125,8 +127,8 @@ def exercise(
         return
     chapter = ""
     for name, found in _load_exercises().items():
-        if chapter != (chapter := found["chapter"]["file"]):
-            typer.echo(f"{chapter[:2]} {found['chapter'][side]}")
+        if chapter != (chapter := found["chapter"][side]):
+            typer.echo(f"{found['chapter']['number']:>2} {chapter}".strip())
         typer.echo(f"   {name}  {found['title'][side]}")
 
 
@@ -152,8 +154,10 @@ def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
         _refuse(language, wrong, file=file, most=_MAX_BYTES)
     marker = re.search(rf"(?m)^{_MARKER}(\S+)\s*$", text)
     if not marker:
-        wrong = "{file}：第一行要写明是哪一道练习，比如 {marker}03-2 | "
-        wrong += "{file}: its first line must name the exercise: {marker}03-2"
+        wrong = "{file}：第一行要写明是哪一道练习，比如 {marker}by-hand-2 | "
+        wrong += (
+            "{file}: its first line must name the exercise: {marker}by-hand-2"
+        )
         _refuse(language, wrong, file=file, marker=_MARKER)
     stub = "\n".join(_find(marker[1], language)["stub"])
     try:

@@ -1,11 +1,12 @@
 """The parts of the book, what each leads to, and the chapters in it."""
 
-from literate.drawing import CELL, Area, Drawing, same
+from literate.drawing import CELL, Area, Drawing, chapters_of, same
 
 
 WIDE = 206
 HIGH = 122
-drawing = Drawing(height=518)
+CAUSAL = [[0.7 if j <= i else None for j in range(3)] for i in range(3)]
+drawing = Drawing(height=434)
 
 
 def part(x: float, y: float, name: str, aim: str, chapters: str) -> Area:
@@ -21,7 +22,7 @@ attention = part(
     8,
     "第一部 注意力 | I. Attention",
     "从加权平均到多头注意力 | one average, then many heads",
-    "第 1 至 7 章 | chapters 1 to 7",
+    chapters_of("attention"),
 )
 x, y = attention.x + 14, attention.y + 30
 drawing.cells(x, y, 3, 1, "a", weights=[[0.15], [0.75], [0.1]])
@@ -35,31 +36,31 @@ transformer = part(
     8,
     "第二部 Transformer | II. Transformer",
     "搭起来，训练，翻译 | build, train, translate",
-    "第 8 至 14 章 | chapters 8 to 14",
+    chapters_of("transformer"),
 )
 x, y = transformer.x + 12, transformer.y + 34
 encoder = drawing.box(x, y, 80, 30, "编码器 | encoder")
 decoder = drawing.box(x + 102, y, 80, 30, "解码器 | decoder")
 drawing.arrow(encoder.right(), decoder.left())
 
-vision = part(
+language = part(
     8,
     156,
-    "第三部 不止翻译 | III. Beyond translation",
-    "图像、语言模型、语音、图 | images, text, speech, graphs",
-    "第 15 至 19 章 | chapters 15 to 19",
+    "第三部 语言模型 | III. Language models",
+    "BERT、GPT、别人的权重 | BERT, GPT, others' weights",
+    chapters_of("language"),
 )
-x, y = vision.x + 24, vision.y + 30
-image = drawing.cells(x, y + 7, 2, 3, "x")
-patches = drawing.cells(x + 66, y + 14, 1, 6, "x")
-drawing.arrow(image.right(), patches.left())
+x, y = language.x + 30, language.y + 36
+tokens = drawing.cells(x, y + 14, 1, 3, "x")
+following = drawing.cells(x + 98, y, 3, 3, "a", weights=CAUSAL)
+drawing.arrow(tokens.right(), following.left())
 
 fast = part(
     246,
     156,
-    "第四部 快 | IV. Fast",
-    "先用好一块 GPU，再用很多块 | one GPU, then many",
-    "第 20、23 章 | chapters 20 and 23",
+    "第四部 快与长 | IV. Fast and long",
+    "用好一块 GPU，再用很多块 | one GPU, then many",
+    chapters_of("fast"),
 )
 x, y = fast.x + 12, fast.y + 36
 one = drawing.box(x, y, 44, 26, same("GPU"))
@@ -68,12 +69,24 @@ three = drawing.box(x + 136, y, 44, 26, same("GPU"))
 drawing.line(one.right(), two.left())
 drawing.line(two.right(), three.left())
 
-trust = part(
-    127,
+vision = part(
+    8,
     304,
-    "第五部 看懂与信任 | V. Seeing and trusting",
+    "第五部 文字之外 | V. Beyond text",
+    "图像、语音、图、填空 | images, speech, graphs",
+    chapters_of("beyond"),
+)
+x, y = vision.x + 24, vision.y + 30
+image = drawing.cells(x, y + 7, 2, 3, "x")
+patches = drawing.cells(x + 66, y + 14, 1, 6, "x")
+drawing.arrow(image.right(), patches.left())
+
+trust = part(
+    246,
+    304,
+    "第六部 看懂与信任 | VI. Seeing and trusting",
     "看懂它，检验它 | see into it, test it",
-    "第 24 至 27 章 | chapters 24 to 27",
+    chapters_of("trust"),
 )
 x, y = trust.x + 30, trust.y + 30
 for row in range(3):
@@ -89,17 +102,9 @@ weights = drawing.cells(
 )
 drawing.arrow((x + 4 * CELL + 3, weights.centre[1]), weights.left())
 
-workshop = drawing.group(8, 452, 444, 58, "第六部 工坊 | VI. Workshop")
-drawing.text(
-    18,
-    490,
-    "软件包怎样做得又快又稳，第 30 章起 | "
-    "how the package is made fast and safe, chapters 30 and up",
-    anchor="start",
-    small=True,
-)
 drawing.arrow(attention.right(), transformer.left())
+drawing.arrow(transformer.bottom(0.15), language.top(0.85))
 drawing.arrow(transformer.bottom(), fast.top())
-drawing.arrow(transformer.bottom(0.15), vision.top(0.85))
-drawing.arrow(vision.bottom(0.7), trust.top(0.2))
-drawing.arrow(fast.bottom(0.3), trust.top(0.8))
+drawing.arrow(language.bottom(), vision.top())
+drawing.arrow(fast.bottom(), trust.top())
+drawing.arrow(language.bottom(0.85), trust.top(0.15))

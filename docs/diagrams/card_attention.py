@@ -3,7 +3,7 @@
 from literate.drawing import CELL, Drawing
 
 
-WEIGHTS = (0.036, 0.195, 0.392, 0.290, 0.079, 0.008)  # of chapter 1
+WEIGHTS = (0.036, 0.195, 0.392, 0.290, 0.079, 0.008)  # of the first chapter
 COLUMNS = (30, 62, 94, 126, 158, 190)
 MIDDLE = 110
 BAND = 40  # the width of a weight of 1

@@ -1,6 +1,6 @@
 """The picture of the home page: three words are translated, by attention.
 
-Keys, queries and weights are those of the first example of chapter 0,
+Keys, queries and weights are those of the first example of the preface,
 computed here from the same numbers, and as there the keys stand in for the
 values. A band is as wide as its weight, so those that arrive at a query are
 together as wide for each of them.

@@ -2,7 +2,7 @@
 
 import math
 
-from literate.drawing import Area, Drawing
+from literate.drawing import Area, Drawing, numbered
 
 
 WIDE = 214
@@ -41,7 +41,7 @@ def clock(x: float, y: float, turn: float) -> None:
     drawing.line((x, y), end, kind="q")
 
 
-one = panel(0, "1 加权平均 | 1 Weighted average")
+one = panel(0, numbered("加权平均 | Weighted average", "pooling"))
 x, y = one.x + 26, one.y + 48
 weights = drawing.cells(x, y, 3, 1, "a", weights=[[w] for w in CALM])
 drawing.text(x + 28, y + 21, "×")
@@ -52,7 +52,12 @@ below(weights, "权重 | weights")
 below(values, "值 | values")
 drawing.text(average.centre[0], y + 55, "平均 | average", small=True)
 
-two = panel(1, "2、3 打分、softmax、求和 | 2, 3 Score, softmax, sum")
+two = panel(
+    1,
+    numbered(
+        "打分、softmax、求和 | Score, softmax, sum", "scoring", "by-hand"
+    ),
+)
 x, y = two.x + 12, two.y + 30
 query = drawing.cells(x, y, 1, 3, "q")
 keys = drawing.cells(x, y + 24, 3, 3, "k")
@@ -73,7 +78,11 @@ drawing.arrow(query.right(), (x + 73, y + 7), scores.top())
 drawing.text(x + 82, y + 7, "查询 | query", anchor="start", small=True)
 
 three = panel(
-    2, "4 一个上下文向量，还是每词一个 | 4 One context, or one per word"
+    2,
+    numbered(
+        "一个上下文向量，还是每词一个 | One context, or one per word",
+        "recurrent",
+    ),
 )
 x, y = three.x + 22, three.y + 42
 for i in (-1, 0, 1):
@@ -90,7 +99,7 @@ for target, row in enumerate(NAMED):
 tokens(x + 106, y)
 drawing.text(x + 138, y + 78, "每词一个 | one per word", small=True)
 
-four = panel(3, "5 多头注意力 | 5 Multi-head attention")
+four = panel(3, numbered("多头注意力 | Multi-head attention", "multi-head"))
 x, y = four.x + 12, four.y + 32
 first = drawing.cells(x, y, 3, 3, "a", weights=NAMED)
 second = drawing.cells(x, y + 50, 3, 3, "a", weights=LOCAL, pale=True)
@@ -103,7 +112,7 @@ drawing.arrow(
 )
 below(joined, "两个头，拼接 | two heads, joined")
 
-five = panel(4, "6 位置编码 | 6 Positional encoding")
+five = panel(4, numbered("位置编码 | Positional encoding", "positions"))
 x, y = five.x + 62, five.y + 44
 for i, token in enumerate(TOKENS):
     clock(x + 54 * i, y, 0.32 * i)
@@ -112,7 +121,7 @@ for i, token in enumerate(TOKENS):
 drawing.text(x - 22, y, "快 | fast", anchor="end", small=True)
 drawing.text(x - 22, y + 34, "慢 | slow", anchor="end", small=True)
 
-six = panel(5, "7 与卷积比较 | 7 Against convolution")
+six = panel(5, numbered("与卷积比较 | Against convolution", "convolution"))
 x, y = six.x + 22, six.y + 32
 free = [
     [round(((3 * i + 5 * j) % 7 + 1) / 8, 2) for j in range(5)]

@@ -1,6 +1,6 @@
 """The whole Transformer in one picture, with the chapters of Part II as places."""
 
-from literate.drawing import Area, Drawing, same
+from literate.drawing import Area, Drawing, chapters, same
 
 
 BOX = 150  # the width of a sublayer
@@ -57,26 +57,24 @@ def entrance(centre: float, label: str) -> tuple[Area, Area]:
     return embedding, plus
 
 
-corpus = place(6, 4, 434, 48, "输入 | What goes in", "第 11 章 | chapter 11")
+corpus = place(6, 4, 434, 48, "输入 | What goes in", chapters("corpus"))
 drawing.text(LEFT, 37, "Tom chases Jerry")
 drawing.text(RIGHT, 37, same(f"<bos> {TARGET}"))
 
-place(6, 64, 434, 436, "整个模型 | The model", "第 10 章 | chapter 10")
+place(6, 64, 434, 436, "整个模型 | The model", chapters("transformer"))
 source, target = (
     entrance(x, "词元嵌入 | token embedding") for x in (LEFT, RIGHT)
 )
 for x, (embedding, _) in ((LEFT, source), (RIGHT, target)):
     drawing.arrow((x, 48), embedding.top())
 
-place(14, 160, 206, 172, "编码器 × $N$ | Encoder × $N$", "第 8 章 | chapter 8")
+place(14, 160, 206, 172, "编码器 × $N$ | Encoder × $N$", chapters("encoder"))
 encoder = sublayers(
     LEFT, 194, -1, "自注意力 | self-attention", "前馈网络 | feed-forward"
 )
 drawing.arrow(source[1].bottom(), encoder[0].top())
 
-place(
-    234, 160, 198, 244, "解码器 × $N$ | Decoder × $N$", "第 9 章 | chapter 9"
-)
+place(234, 160, 198, 244, "解码器 × $N$ | Decoder × $N$", chapters("decoder"))
 decoder = sublayers(
     RIGHT,
     194,
@@ -102,7 +100,7 @@ softmax = drawing.box(RIGHT - BOX / 2, 457, BOX, 25, "softmax")
 drawing.arrow(decoder[-1].bottom(), linear.top())
 drawing.arrow(linear.bottom(), softmax.top())
 
-place(14, 512, 206, 98, "训练 | Training", "第 12 章 | chapter 12")
+place(14, 512, 206, 98, "训练 | Training", chapters("training"))
 loss = drawing.box(LEFT - BOX / 2, 538, BOX, 25, "损失 | loss")
 drawing.arrow(
     softmax.left(),
@@ -113,7 +111,7 @@ drawing.arrow(
 drawing.text(LEFT, 592, same(f"{TARGET} <eos>"))
 drawing.arrow((LEFT, 582), loss.bottom())
 
-place(234, 512, 198, 98, "解码 | Decoding", "第 13、14 章 | chapters 13, 14")
+place(234, 512, 198, 98, "解码 | Decoding", chapters("decoding", "real-text"))
 drawing.arrow(softmax.bottom(), (RIGHT, 546))
 drawing.text(RIGHT, 557, same(f"{TARGET} <eos>"))
 drawing.text(

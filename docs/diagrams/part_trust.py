@@ -1,6 +1,6 @@
-"""Part V: what each chapter does to one layer of attention in a model."""
+"""Part VI: what each chapter does to one layer of attention in a model."""
 
-from literate.drawing import CELL, Drawing
+from literate.drawing import CELL, Drawing, numbered
 
 
 WEIGHTS = [[0.15, 0.9, 0.1], [0.8, 0.1, 0.15], [0.1, 0.15, 0.85]]
@@ -28,7 +28,7 @@ model = drawing.box(
 reading = chapter(
     8,
     66,
-    "24 看懂 | 24 Reading",
+    numbered("看懂 | Reading", "interpret"),
     "它看了哪里，答案又靠哪里？ | Where does it look,",
     "去掉一个词再看 | what does it depend on?",
 )
@@ -46,7 +46,7 @@ drawing.arrow(weights.right(), (x + 161, weights.centre[1]))
 adaptive = chapter(
     238,
     66,
-    "25 自适应 | 25 Adaptive",
+    numbered("自适应 | Adaptive", "adaptive"),
     "头要几个，看多远，多稀疏？ | How many heads, how far,",
     "让它自己学 | how sparse? It may learn.",
 )
@@ -58,7 +58,7 @@ for head in range(4):
 robust = chapter(
     8,
     250,
-    "26 稳健与公平 | 26 Robustness",
+    numbered("稳健与公平 | Robustness", "robust"),
     "换一种说法，换一群人， | With other words, for other",
     "还对吗？ | people, is it still right?",
 )
@@ -78,7 +78,7 @@ drawing.line(
 myths = chapter(
     238,
     250,
-    "27 流言 | 27 Myths",
+    numbered("流言 | Myths", "myths"),
     "大家都这么说，是真的吗？ | Everyone says so.",
     "用代码检验 | Does the code agree?",
 )

@@ -188,7 +188,7 @@ def test_every_page_says_what_it_is(tour: Visitor) -> None:
         if found := re.match(r"- \[.+?\]\(https?://[^/]+/(.+?)/\): .", line):
             assert found[1] in PAGES
     assert "404" not in robots
-    page = tour.open("/en/chapters/02-scoring/")
+    page = tour.open("/en/attention/scoring/")
     assert page.title() == "2 Scoring functions - The Attention Book"
 
 
@@ -327,7 +327,7 @@ def test_the_chapter_that_explains_a_term_comes_first(
     """Whichever of its names is asked for."""
     page = visit.open(f"/{edition}/")
     chapter = {
-        name: f"/{edition}/chapters/{term.path.stem}/"
+        name: f"/{edition}/{term.path.relative_to('docs').with_suffix('')}/"
         for term in terms()
         if term.path
         for name in (*term.forms("zh"), *term.forms("en"))
@@ -359,7 +359,7 @@ def test_search_is_driven_by_keys(visit: Visitor) -> None:
     assert page.locator("#search mark").count() > 0
     assert "|" not in page.locator("#search ol a").first.inner_text()
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("/chapters/"))
+    page.wait_for_url(re.compile(f"/{SCORING}|/fast/|/transformer/"))
 
 
 def test_search_says_when_nothing_is_found(visit: Visitor) -> None:
@@ -390,7 +390,7 @@ def test_chapters_figures_and_parts_have_their_place(
     expect(other).to_be_hidden()
     parts.nth(2).locator("summary").first.click()
     expect(other).to_be_visible()
-    expect(page.locator("nav.book a[href$='api/scoring/']")).to_be_hidden()
+    expect(page.locator("nav.book a[href$='api/attention/']")).to_be_hidden()
     label = {"zh": "图", "en": "Figure"}[edition]
     numbers = page.locator(
         "section:not(.twin) figcaption .number, figcaption > .number"
@@ -510,7 +510,7 @@ def test_package_and_chapter_link_both_ways(
     page = visit.open(f"/{edition}/{FUSED}")
     page.locator(".api a", has_text="fused_attention").click()
     page.wait_for_url(
-        "**/api/scoring/#attention_book.attention.functional.fused_attention"
+        "**/api/attention/#attention_book.attention.functional.fused_attention"
     )
     entry = page.locator(".doc-object:has(h2:has-text('fused_attention'))")
     entry.locator(f"+ p a[href*='{FUSED}']").click()
@@ -522,7 +522,7 @@ def test_a_notebook_is_offered(visit: Visitor, edition: str) -> None:
     page = visit.open(f"/{edition}/{SCORING}")
     with page.expect_download() as download:
         page.locator(".about a[download]").click()
-    assert download.value.suggested_filename == "02-scoring.ipynb"
+    assert download.value.suggested_filename == "scoring.ipynb"
 
 
 def test_long_docstrings_are_folded_and_copied_whole(visit: Visitor) -> None:

@@ -1,8 +1,8 @@
-"""Part III: one stack of encoder layers with six inputs, masks and heads."""
+"""Parts III and V: one stack of encoder layers with six inputs, masks and heads."""
 
 import math
 
-from literate.drawing import CELL, Area, Drawing, same
+from literate.drawing import CELL, Area, Drawing, numbered
 
 
 N = 4  # tokens
@@ -15,12 +15,12 @@ GRAPH = [
     for i in range(N)
 ]
 TITLES = (
-    "15 图像 | 15 image",
-    "16 句子 | 16 text",
-    same("17 BERT"),
-    same("17 GPT"),
-    "18 语音 | 18 speech",
-    "18 图 | 18 graph",
+    numbered("图像 | image", "vit"),
+    numbered("句子 | text", "tasks"),
+    numbered("BERT", "language-models"),
+    numbered("GPT", "language-models"),
+    numbered("语音 | speech", "speech-and-graphs"),
+    numbered("图 | graph", "speech-and-graphs"),
 )
 MASKS = (FULL, FULL, FULL, CAUSAL, FULL, GRAPH)
 HEADS = (
@@ -107,6 +107,6 @@ drawing.box(
     336,
     260,
     27,
-    "19 预训练权重 | 19 Pretrained weights",
+    numbered("预训练权重 | Pretrained weights", "pretrained"),
 )
 drawing.arrow((363, 349), (454, 349), (454, 172), (447, 172))
