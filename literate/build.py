@@ -124,10 +124,14 @@ def run_chapters(editions: Editions) -> None:
         raise SystemExit("\n".join(stale))
 
 
-def build(editions: Editions) -> None:
-    """Build both editions at once, beside the old ones, and put them in place together."""
+def build(editions: Editions, *, run: bool = True) -> None:
+    """Build both editions at once, beside the old ones, and put them in place together.
+
+    The chapters run first, unless somebody waits for their pages.
+    """
     editions.start()
-    run_chapters(editions)
+    if run:
+        run_chapters(editions)
     draft = editions.draft
     shutil.rmtree(draft, ignore_errors=True)
     done, lines = editions.ask("build")

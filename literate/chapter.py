@@ -67,8 +67,9 @@ class Chapter:
     @property
     def is_part(self) -> bool:
         """Whether it is the first page of a part of the book."""
-        *above, folder, name = self.path.parts
-        return name == "index.md" and above == ["docs"] and folder not in ("api", SOURCE.name)
+        folder = self.path.parent
+        inside = folder.parent == Path("docs") and folder.name not in ("api", SOURCE.name)
+        return inside and self.path.name == "index.md"
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -174,6 +175,8 @@ def read(path: Path, root: Path = ROOT) -> Chapter:
 def read_all(root: Path = ROOT) -> list[Chapter]:
     """Read and check every chapter, in the order of their numbers, and then the source."""
     paths = [*order(root)]
+    if lost := [path.as_posix() for path in paths if not (root / path).exists()]:
+        raise ChapterError(NAV, 1, f"there is no {lost[0]}, which the navigation lists")
     for folder in dict.fromkeys(path.parent for path in paths if path.parent != Path("docs")):
         for path in sorted((root / folder).glob("*.md")):
             if (page := path.relative_to(root)) not in paths and page.name != "index.md":

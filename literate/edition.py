@@ -24,7 +24,7 @@ from mkdocs.exceptions import Abort, MkDocsException
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import File, Files
 
-from literate import ROOT, search
+from literate import search
 from literate.blocks import ChapterError
 from literate.build import DONE, FAILED, SITE
 from literate.chapter import read, read_all
@@ -73,9 +73,6 @@ class Edition(BasePlugin):  # type: ignore[type-arg, no-untyped-call]
         page = read(Path(path)).check()
         if not page.blocks:  # perhaps an editor has not written it yet
             raise ChapterError(page.path, 1, "is empty")
-        for figure, block in page.figures.items():
-            if not (ROOT / page.path.parent / figure).with_suffix(f".{self.name}.svg").exists():
-                raise page.error(block, f"{figure} is not drawn yet")
         woven = WOVEN / f"{self.name}.draft"
         shutil.rmtree(woven, ignore_errors=True)
         write_page(page, self.name, woven, Book(tuple(terms()), self.woven.uses))

@@ -34,6 +34,13 @@ DARK = {
 }
 
 
+# What stands in the place of a figure until its chapter has drawn it.
+FRAME = """<svg xmlns="http://www.w3.org/2000/svg" width="345pt" height="230pt" viewBox="0 0 345 230">
+<rect x="1" y="1" width="343" height="228" rx="6" fill="none" stroke="#808080" stroke-opacity="0.4" stroke-dasharray="6 5"/>
+</svg>
+"""
+
+
 def figure_svg(figure: Any, edition: str) -> str:
     """A figure of matplotlib as SVG, with the edition's side of every `中文 | English` in it.
 

@@ -1,6 +1,8 @@
 """Serve the site, and show each edit: a page is woven and rendered again in both editions.
 
 The other pages stay as they are. After an edit that may change any page, all are built anew.
+Chapters whose code changed since they passed run in the background; until one has drawn its
+figures, those of its last run stand there, or a pale frame.
 """
 
 import shutil
@@ -102,10 +104,12 @@ class Preview:
     def build(self) -> None:
         """Build both editions anew; pages that it refuses are no more ours to try."""
         self.refused.clear()
-        build(self.editions)
-        now = stamps()
-        self.seen |= {path: now[path] for path in now if "figures" in path.parts}  # drawn, shown
+        build(self.editions, run=False)
         print("built", flush=True)
+        sound, stale = self.editions.ask("stale", 1)
+        for path in stale if sound else ():
+            self.tests.ask(Path(path))
+        print(*([] if sound else stale), sep="\n", end="", file=sys.stderr, flush=True)
 
     def show(self, path: Path, *, is_edited: bool) -> None:
         """Show a page in both editions; run a chapter whose code was edited."""

@@ -25,7 +25,7 @@ from literate.drawing import draw
 from literate.explain import explain, uses
 from literate.export import export, localize
 from literate.glossary import Term, Use
-from literate.plots import dark
+from literate.plots import FRAME, dark
 from literate.records import caption, check, load, markdown
 from literate.references import anchor, numbers, refer, tagged
 from literate.tangle import write
@@ -90,10 +90,10 @@ def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
         write(tree / about["notebook"], export(page, edition))
     front = [*given.split("\n")[1:-1], *(f"{key}: {json.dumps(about[key])}" for key in about)]
     write(place, "\n".join(["---", *front, "---", "", weave(page, edition, book)]))
-    drawn = {
-        figure: (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg").read_text("utf-8")
-        for figure in page.figures
-    }
+    drawn: dict[str, str] = {}
+    for figure in page.figures:
+        saved = (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg")
+        drawn[figure] = saved.read_text("utf-8") if saved.exists() else FRAME
     if page.path.parent == labs.LABS:
         for cell in nbformat.reads(page.text, as_version=4).cells:
             drawn |= labs.figures(page.path, cell)

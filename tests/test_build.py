@@ -196,7 +196,7 @@ def test_dead_links_stop_the_build_and_are_all_named(book: Path) -> None:
     page = book / "docs/fruit/apple.md"
     with (
         changed(page, "](../glossary.md)", "](../glossary.md#no) [x][a.b]"),
-        changed(book / "mkdocs.yml", "- glossary.md", "- nowhere.md"),
+        changed(book / "mkdocs.yml", "- api/index.md", "- api/nowhere.md"),
     ):
         said = refused(book)
     assert "fruit/apple.md" in said

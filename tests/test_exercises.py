@@ -68,7 +68,7 @@ STUB, CHECK, ANSWER = (
 
 
 def chapter(text: str) -> Chapter:
-    return Chapter(Path("docs/fruit/apple.md"), text).check()
+    return Chapter(Path("docs/fruit/apple.md"), text, 2).check()
 
 
 def without(role: str) -> str:

@@ -146,7 +146,7 @@ def test_the_notebook_of_an_edition_has_one_language(
 ) -> None:
     text, code = nbformat.reads(export(lab(small), edition), 4).cells
     assert text.metadata["tags"] == [edition]
-    assert "](01-apple.ipynb)" in text.source
+    assert "](pooling.ipynb)" in text.source
     assert code == small.cells[2]
 
 

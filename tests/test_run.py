@@ -242,8 +242,8 @@ def test_the_tests_take_the_options_of_pytest(
     program = str(ROOT / "literate/test.py")
     for words, spread in (
         (["tests/test_run.py", "-x"], ["-n", "0"]),
-        (["-x"], ["-n", "2"]),
-        (["tests/test_run.py", "README.md"], ["-n", "2"]),
+        (["-x"], ["-n", "auto"]),
+        (["tests/test_run.py", "README.md"], ["-n", "auto"]),
     ):
         found.clear()
         monkeypatch.setattr(sys, "argv", ["test", *words])

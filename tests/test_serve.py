@@ -273,14 +273,15 @@ plt.figure("core")
 
 还剩"""
     with changed(served.root / CHAPTER, "还剩", code):
-        served.wait("figures/apple/core.svg is not drawn yet")
         served.wait(SHOWN)
         assert 'src="../figures/apple/core.svg"' in page(served, "en")
-        assert "<svg" in served.get("en/fruit/figures/apple/core.svg")
+        figure = "en/fruit/figures/apple/core.svg"
+        assert "dasharray" in served.get(figure)  # a frame in its place
+        served.wait("apple.md: passed")
+        wait_until(lambda: "matplotlib" in served.get(figure))
         with changed(
             served.root / CHAPTER, '("core")', '("core").text(0, 0, "seed")'
         ):
-            figure = "en/fruit/figures/apple/core.svg"
             wait_until(lambda: "seed" in served.get(figure))
 
 
@@ -311,12 +312,40 @@ def test_what_may_change_any_page_is_built_anew(served: Serving) -> None:
     served.wait("built")
 
 
+def test_the_book_is_shown_before_its_chapters_have_run(
+    tmp_path: Path,
+) -> None:
+    """As in a fresh clone; and one that fails keeps nobody from the others."""
+    chapter = small_book(tmp_path) / CHAPTER
+    text = chapter.read_text("utf-8")
+    wait = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n"
+    code = f"{wait}    time.sleep(0.1)\nprint(peel(3))"
+    chapter.write_text(text.replace("print(peel(3))", code), "utf-8")
+    serving = Serving(tmp_path)
+    try:
+        serving.wait("Read the book")
+        assert "Two causal masks" in re.sub(
+            "<.*?>", "", serving.get("en/fruit/apple/")
+        )
+        assert "passed" not in serving.said
+        (tmp_path / "go").touch()
+        serving.wait("apple.md: passed")
+    finally:
+        serving.interrupt(all_of_them=True)
+        serving.close()
+
+
 @pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="needs /proc"
 )
 @pytest.mark.parametrize(
     ("during", "all_of_them"),
-    [("edits", True), ("build", False), ("run", False), ("test", True)],
+    [
+        ("edits", True),
+        pytest.param("build", False, marks=pytest.mark.slow),
+        pytest.param("run", False, marks=pytest.mark.slow),
+        pytest.param("test", True, marks=pytest.mark.slow),
+    ],
 )
 def test_ctrl_c_ends_all_processes(
     tmp_path: Path, during: str, *, all_of_them: bool

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (7d7f5c682ebb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (1f71e1900633). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import ast
 import contextlib
 import difflib
@@ -128,7 +128,8 @@ def exercise(
     chapter = ""
     for name, found in _load_exercises().items():
         if chapter != (chapter := found["chapter"][side]):
-            typer.echo(f"{found['chapter']['number']:>2} {chapter}".strip())
+            number = found["chapter"]["number"]
+            typer.echo(f"{number:>2} {chapter}" if number != "" else chapter)
         typer.echo(f"   {name}  {found['title'][side]}")
 
 
