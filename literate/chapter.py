@@ -185,8 +185,8 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
     chapters = [read(path, root).check() for path in paths if path != SOURCE / "index.md"]
     owners: dict[str, str] = {}
     for chapter in chapters:
-        path = chapter.path.as_posix()
-        if (owner := owners.setdefault(chapter.name, path)) != path:
+        place = chapter.path.as_posix()
+        if (owner := owners.setdefault(chapter.name, place)) != place:
             raise ChapterError(chapter.path, 1, f"{owner} has this name already; choose another")
     _check_owners(chapters)
     return chapters

@@ -1,14 +1,15 @@
-"""Run the chapters, and remember which passed: a plugin for pytest.
+"""Run the chapters, and remember which passed: a plugin for pytest, beside pytest-markdown-docs.
 
-Each chapter is one module, each block runs once, in order. A block with a title
-is not run but imported from the package, so that its classes are the package's
-own. What a cell prints is compared with the `output` block after it, and what it
-draws is saved. An exercise sees nothing of all this: its answer must pass its check and its
-stub must not, in a module of their own.
+That plugin finds the Python of every page, each fence a test, and hands it to our runner. A
+chapter is one module, each block runs once, in order. A block with a title is not run but
+imported from the package, so that its classes are the package's own. What a cell prints is
+compared with the `output` block after it, and what it draws is saved. An exercise sees nothing
+of all this: its answer must pass its check and its stub must not, in a module of their own.
 """
 
 import contextlib
 import doctest
+import functools
 import hashlib
 import importlib
 import io
@@ -17,7 +18,7 @@ import os
 import random
 import sys
 import types
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from unittest.mock import patch
 
 import jaxtyping
 import pytest
+from pytest_markdown_docs._runners import _Runner, get_runner, register_runner
+from pytest_markdown_docs.definitions import FenceTestDefinition
 
 from literate import ROOT
 from literate.blocks import LANGUAGES, Block, ChapterError, fenced
@@ -119,36 +122,20 @@ def solve(exercise: Exercise, code: Block, path: Path) -> None:
         spaces.append(module.__dict__)
 
 
-class ChapterFile(pytest.File):
+class Run:
     """A chapter being run: its namespace, and what became of each block so far."""
 
-    root: Path
-    chapter: Chapter
-    module: types.ModuleType
-    results: dict[Cell, BaseException | None]
-    outputs: dict[Cell, str]  # to be written
-    drawn: set[str]
-
-    def collect(self) -> Iterator[pytest.Item]:
-        """Each cell, which `-k` finds by the names that it binds and the heading above it."""
-        self.root = next(folder.parent for folder in self.path.parents if folder.name == "docs")
-        try:
-            self.chapter = read(self.path.relative_to(self.root), self.root).check()
-            for cell in self.chapter.cells:
-                item = CellItem.from_parent(self, name=f"line:{cell.code.line}")
-                item.cell = cell
-                bound = names(cell.code.body, self.chapter.path, cell.code.line, imports=False)
-                about = [self.chapter.above(cell.code), cell.code.id, *bound]
-                item.extra_keyword_matches.update(filter(None, about))
-                yield item
-        except ChapterError as error:
-            raise self.CollectError(str(error)) from None
-
-    def setup(self) -> None:
+    def __init__(self, path: Path, *, update: bool = False) -> None:
         """Make a module of the chapter, whose source is the chapter with all but code masked."""
+        self.path = path
+        self.update = update  # put what is printed into the chapter
+        self.root = next(folder for folder in path.parents if (folder / "docs").is_dir())
+        self.chapter = read(path.relative_to(self.root), self.root).check()
         clean_slate(self.root)
         stamp(self.chapter, self.root).unlink(missing_ok=True)
-        self.results, self.outputs, self.drawn = {}, {}, set()
+        self.results: dict[Cell, BaseException | None] = {}
+        self.outputs: dict[Cell, str] = {}  # to be written
+        self.drawn: set[str] = set()
         self.module = types.ModuleType("chapter_" + self.chapter.name.replace("-", "_"))
         self.module.__file__ = str(self.path)
         sys.modules[self.module.__name__] = self.module
@@ -232,7 +219,7 @@ class ChapterFile(pytest.File):
         want = cell.output.body if cell.output else ""
         if same(want, got):
             return
-        if self.config.getoption("--update-outputs"):
+        if self.update:
             self.outputs[cell] = got
             return
         show = doctest.OutputChecker().output_difference(doctest.Example("", want), got, 0)
@@ -260,7 +247,7 @@ class ChapterFile(pytest.File):
             self.drawn.add(path)
             pyplot.close(figure)
 
-    def teardown(self) -> None:
+    def end(self) -> None:
         """Put what the blocks printed into the chapter (--update-outputs)."""
         if not self.outputs:
             return
@@ -276,23 +263,34 @@ class ChapterFile(pytest.File):
         write(self.path, "\n".join(lines))
 
 
-class CellItem(pytest.Item):
-    """The test of one cell."""
+@register_runner(default=True)
+class Chapters(_Runner):
+    """What pytest-markdown-docs gives each fence to."""
 
-    parent: ChapterFile
-    cell: Cell
+    def __init__(self) -> None:
+        self.update = False
+        self.runs: dict[Path, Run] = {}
 
-    def runtest(self) -> None:
-        self.parent.run_to(self.cell)
+    def runtest(self, test: FenceTestDefinition, args: dict[str, Any]) -> None:
+        """Run a fence, and before it those of its page that did not run yet."""
+        path = Path(test.source_path)
+        if path not in self.runs:
+            self.runs[path] = Run(path, update=self.update)
+        run = self.runs[path]
+        run.run_to(next(c for c in run.chapter.cells if c.code.line == test.start_line))
 
-    def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.cell.code.line - 1, self.name
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[Any], style: Any = "short") -> Any:
+    def repr_failure(
+        self, test: FenceTestDefinition, excinfo: pytest.ExceptionInfo[Any], style: Any = None
+    ) -> Any:
         if isinstance(excinfo.value, ChapterError):
             return str(excinfo.value)
-        excinfo.traceback = excinfo.traceback.cut(path=self.path)
-        return super().repr_failure(excinfo, style)
+        excinfo.traceback = excinfo.traceback.cut(path=Path(test.source_path))
+        return excinfo.getrepr(style="short")
+
+    def end(self, path: Path) -> None:
+        """Forget a page that was run to its end."""
+        if path in self.runs:
+            self.runs.pop(path).end()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -300,11 +298,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-outputs", action="store_true", help=effect)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(
-    file_path: Path, parent: pytest.Collector
-) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """A page of the book is ours; the code of README.md is run by pytest-markdown-docs."""
-    others = yield
-    chapter = file_path.suffix == ".md" and "docs" in file_path.parts
-    return [ChapterFile.from_parent(parent, path=file_path)] if chapter else others
+def pytest_configure(config: pytest.Config) -> None:
+    chapters().update = config.getoption("--update-outputs")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` find a cell by the names that it binds and the heading above it."""
+    test = getattr(item, "test_definition", None)
+    with contextlib.suppress(ChapterError, StopIteration):
+        if test and item.path.suffix == ".md":
+            page = _read(item.path)
+            cell = next(c for c in page.cells if c.code.line == test.start_line)
+            bound = names(cell.code.body, page.path, cell.code.line, imports=False)
+            about = [page.above(cell.code), cell.code.id, f"line:{cell.code.line}", *bound]
+            item.extra_keyword_matches.update(filter(None, about))
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is None or nextitem.path != item.path:
+        chapters().end(item.path)
+
+
+def chapters() -> Chapters:
+    """Our runner, as pytest-markdown-docs keeps it."""
+    runner: Any = get_runner(None)
+    return runner
+
+
+@functools.cache
+def _read(path: Path) -> Chapter:
+    root = next(folder for folder in path.parents if (folder / "docs").is_dir())
+    return read(path.relative_to(root), root)

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 import torch
+from markdown_it import MarkdownIt
 
 from literate.chapter import ROOT, read, read_all
 from literate.plots import figure_svg
-from literate.run import clean_slate, digest, fresh, stamp
+from literate.run import Chapters, clean_slate, digest, fresh, stamp
 from tests.book import Book
 
 
@@ -165,11 +166,28 @@ def test_a_figure_is_saved_with_its_text(book: Book) -> None:
     assert "apple.md:1: figures/apple/.svg is drawn and never" in result.stdout
 
 
-def test_a_wrong_chapter_is_not_collected(book: Book) -> None:
-    book.write("!!! note\n\n    ```python\n    assert False\n    ```\n")
+def test_no_block_of_a_wrong_chapter_passes(book: Book) -> None:
+    wrong = "!!! note\n\n    ```python\n    assert False\n    ```\n\n"
+    book.write(wrong + OUTPUT.format(2))
     result = book.run()
-    assert result.returncode != 0
     assert "docs/fruit/apple.md:1: " in result.stdout
+    assert "passed" not in result.stdout
+
+
+def test_the_runner_is_what_pytest_markdown_docs_runs(book: Book) -> None:
+    """It finds each fence and its line, gives it to ours, and asks ours what failed."""
+    from pytest_markdown_docs import _runners, plugin
+
+    page = book.root / "docs/page.md"
+    page.write_text(OUTPUT.format(2) + '\n```python title="a.py"\n```\n')
+    found = plugin.extract_fence_tests(
+        MarkdownIt("commonmark"), page.read_text(), 0, source_path=page
+    )
+    assert [(test.start_line, test.runner_name) for test in found] == [
+        (1, None), (9, None)
+    ]  # fmt: skip
+    runner = _runners.get_runner(None)
+    assert isinstance(runner, Chapters)
 
 
 def test_what_passed_is_remembered_until_code_changes(book: Book) -> None:
