@@ -88,7 +88,7 @@ def terms(root: Path = ROOT) -> list[Term]:
                 raise ChapterError(GLOSSARY, line, f"there is no chapter named {term.chapter}")
             known |= names | {term.id}
             path = paths.get(term.chapter)
-            book.append(replace(term, path=path, number=numbers[path] if path in numbers else -1))
+            book.append(replace(term, path=path, number=numbers.get(path, -1) if path else -1))
     return book
 
 
