@@ -17,7 +17,7 @@ from attention_book.cli import app, exercises
 from literate.chapter import ROOT, read_all
 
 
-EXERCISE = "03-2"
+EXERCISE = "by-hand-2"
 RIGHT = """
     scores = Q @ K.T
     future = torch.ones_like(scores).triu(1).bool()
@@ -88,7 +88,7 @@ def ex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     exercises._load_exercises.cache_clear()
     file = tmp_path / "ex.py"
     file.write_bytes(
-        CliRunner().invoke(app, ["exercise", "02-1"]).stdout_bytes
+        CliRunner().invoke(app, ["exercise", "scoring-1"]).stdout_bytes
     )
     yield file
     exercises._load_exercises.cache_clear()

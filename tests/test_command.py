@@ -188,7 +188,7 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
     ours, theirs = os.openpty()
     variables = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
     process = start(
-        *[*COMMAND, "exercise", "03-2", "--language", "zh"],
+        *[*COMMAND, "exercise", "by-hand-2", "--language", "zh"],
         env={**os.environ, **variables},
         stdout=theirs,
     )

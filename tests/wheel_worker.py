@@ -89,7 +89,7 @@ def an_exercise_is_printed_and_checked() -> None:
     command = Path(sys.executable).with_name("attention-book")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "ex.py")
-        text = run("exercise", "03-2", "--language", "en")
+        text = run("exercise", "by-hand-2", "--language", "en")
         for code, status in (
             ("raise NotImplementedError", 2),
             ("return (Q @ K.T).softmax(1) @ V", 1),
