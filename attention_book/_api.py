@@ -1,58 +1,19 @@
 # Made from docs/source/cli.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
-from attention_book.attention.gates import GatedAttention
-from attention_book.attention.pruning import prune_heads
-from attention_book.attention.replacing import replace_attention
-from attention_book.attention.spans import SpanAttention
-from attention_book.attention.sparse import entmax, entmax15, sparsemax
 from attention_book.attention.caches import KeyValueCache
-from attention_book.io.models import load_model, save_model
-from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.attention.convolution import ConvolutionAsAttention
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.models.decoder import Decoder, DecoderLayer
-from attention_book.generation.beam import beam_search
-from attention_book.generation.generate import generate
-from attention_book.generation.strategies import sampler
-from attention_book.models.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    PostNorm,
-    PreNorm,
-    SwiGLU,
+from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
+from attention_book.attention.functional import (
+    AdditiveAttention,
+    causal_mask,
+    fused_attention,
+    masked_softmax,
+    padding_mask,
+    scaled_dot_product_attention,
 )
-from attention_book.interpret.explanations import (
-    explain_image,
-    explain_sentence,
-)
-from attention_book.generation.translator import Translator
-from attention_book.generation.classifier import Classifier
-from attention_book.io.pretrained.vit import load_vit
-from attention_book.interpret import (
-    activation_patching,
-    attribution_patching,
-    find_heads,
-    find_sites,
-    gradient_x_input,
-    integrated_gradients,
-    leave_one_out,
-    trace,
-    without_heads,
-)
-from attention_book.data.masking import mask_tokens
-from attention_book.generation.text import fill_blank, generate_text
-from attention_book.models.language import (
-    CausalLanguageModel,
-    MaskedLanguageModel,
-)
-from attention_book.models.ngrams import NGramModel
-from attention_book.training.chunked_loss import chunked_translation_loss
-from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
-from attention_book.models.mask_predict import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-    mask_predict,
+from attention_book.attention.gates import GatedAttention
+from attention_book.attention.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
 )
 from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.pooling import GaussianPooling
@@ -64,34 +25,74 @@ from attention_book.attention.positions import (
     RotaryEmbedding,
     SinusoidalPositions,
 )
+from attention_book.attention.pruning import prune_heads
+from attention_book.attention.replacing import replace_attention
+from attention_book.attention.spans import SpanAttention
+from attention_book.attention.sparse import entmax, entmax15, sparsemax
+from attention_book.compute import ComputeConfig, get_compute_config
+from attention_book.data.audio import read_wave
+from attention_book.data.masking import mask_tokens
+from attention_book.data.spectrogram import log_mel_spectrogram
+from attention_book.evaluation import (
+    accuracy_by_group,
+    equalized_odds_difference,
+    expected_calibration_error,
+)
+from attention_book.generation.beam import beam_search
+from attention_book.generation.classifier import Classifier
+from attention_book.generation.generate import generate
+from attention_book.generation.strategies import sampler
+from attention_book.generation.text import fill_blank, generate_text
+from attention_book.generation.translator import Translator
+from attention_book.interpret import (
+    activation_patching,
+    attribution_patching,
+    find_heads,
+    find_sites,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    trace,
+    without_heads,
+)
+from attention_book.interpret.explanations import (
+    explain_image,
+    explain_sentence,
+)
+from attention_book.io.models import load_model, save_model
 from attention_book.io.pretrained import (
     MarianTransformer,
     Pretrained,
     from_pretrained,
     save_pretrained,
 )
-from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
-from attention_book.evaluation import (
-    accuracy_by_group,
-    equalized_odds_difference,
-    expected_calibration_error,
+from attention_book.io.pretrained.vit import load_vit
+from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.models.decoder import Decoder, DecoderLayer
+from attention_book.models.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    PostNorm,
+    PreNorm,
+    SwiGLU,
 )
-from attention_book.compute import ComputeConfig, get_compute_config
-from attention_book.attention.functional import (
-    AdditiveAttention,
-    causal_mask,
-    fused_attention,
-    masked_softmax,
-    padding_mask,
-    scaled_dot_product_attention,
-)
-from attention_book.data.audio import read_wave
-from attention_book.data.spectrogram import log_mel_spectrogram
 from attention_book.models.graph import (
     GraphAttention,
     NodeClassifier,
     neighbour_mask,
 )
+from attention_book.models.language import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+)
+from attention_book.models.mask_predict import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+    mask_predict,
+)
+from attention_book.models.ngrams import NGramModel
+from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.speech import SpeechRecognizer
 from attention_book.models.text import TextEncoder
 from attention_book.models.text_config import TextConfig
@@ -99,7 +100,11 @@ from attention_book.models.text_heads import (
     SequenceClassifier,
     TokenClassifier,
 )
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
 from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     BatchLoader,
     Trainer,
@@ -108,9 +113,7 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.training.chunked_loss import chunked_translation_loss
 
 
 __all__ = [

@@ -31,12 +31,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.generation.generate import generate
+from attention_book.attention.positions import SinusoidalPositions
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.fast_generate import fast_generate
-from attention_book.attention.positions import SinusoidalPositions
+from attention_book.generation.generate import generate
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
 from benchmarks.sidebyside import (
     introduce,
     keep,

@@ -25,12 +25,12 @@ import torch.nn.functional as F
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor, nn
 
+from attention_book.data.digits import Digits, digits
 from attention_book.data.images import find_ink, read_digit, to_digit
 from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
-from attention_book.training import Trainer, TrainingConfig
-from attention_book.data.digits import Digits, digits
 from attention_book.models.vit import ViT
 from attention_book.models.vit_config import ViTConfig
+from attention_book.training import Trainer, TrainingConfig
 from attention_book.training.images import (
     ImageBatch,
     ImageBatches,

@@ -22,18 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.profiling import (
-    Roofline,
-    measure_roofline,
-    median_time,
-    peak_flops,
-    transformer_flops,
-)
-from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.attention.functional import fused_attention
 from attention_book.compute import (
     ComputeConfig,
     Kernel,
@@ -41,7 +30,20 @@ from attention_book.compute import (
     get_compute_config,
     inference_copy,
 )
-from attention_book.attention.functional import fused_attention
+from attention_book.generation.cuda_graphs import StaticDecoder
+from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
+from attention_book.profiling import (
+    Roofline,
+    measure_roofline,
+    median_time,
+    peak_flops,
+    transformer_flops,
+)
+from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
     Batch,
     BatchLoader,
@@ -50,9 +52,7 @@ from attention_book.training import (
     TrainingConfig,
     make_batch,
 )
-from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.training.chunked_loss import chunked_translation_loss
 from benchmarks.sidebyside import (
     device_name,
     introduce,

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from attention_book.profiling import calls_per_round, time_calls
 from attention_book.compute import ON_CPU, ComputeConfig
+from attention_book.profiling import calls_per_round, time_calls
 
 
 RESULTS = Path(__file__).with_name("results")

@@ -24,13 +24,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.models.decoder import teacher_forcing_pair
-from attention_book.training.chunked_loss import chunked_translation_loss
 from attention_book.attention.packed import PaddingLayout
 from attention_book.attention.positions import SinusoidalPositions
-from attention_book.training import Batch
+from attention_book.models.decoder import teacher_forcing_pair
 from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
+from attention_book.training import Batch
+from attention_book.training.chunked_loss import chunked_translation_loss
 from benchmarks.memory import resident
 from benchmarks.sidebyside import (
     introduce,

@@ -20,12 +20,15 @@ from attention_book.attention.entmax import (
     SparsemaxAttention,
 )
 from attention_book.attention.replacing import replace_attention
-from attention_book.training import Trainer, TrainingConfig
 from attention_book.data.digits import digits
 from attention_book.models.vit import ViT
 from attention_book.models.vit_config import ViTConfig
-from attention_book.training.images import train_classifier
-from attention_book.training.images import ImageBatches, classification_loss
+from attention_book.training import Trainer, TrainingConfig
+from attention_book.training.images import (
+    ImageBatches,
+    classification_loss,
+    train_classifier,
+)
 from experiments.record import percent, spread
 from literate.chapter import defined_in
 

@@ -19,15 +19,15 @@ from attention_book.attention.replacing import replace_attention
 from attention_book.cli.corpora import Corpus, load_corpus
 from attention_book.generation.translator import Translator
 from attention_book.interpret import find_heads, without_heads
-from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.models.transformer import Transformer
 from attention_book.training import (
     BatchLoader,
     Trainer,
     TrainingConfig,
     encode_pairs,
 )
+from attention_book.training.chunked_loss import chunked_translation_loss
 from attention_book.training.loading import Example, make_batch
-from attention_book.models.transformer import Transformer
 from experiments.record import percent, spread
 from experiments.translators import translator
 

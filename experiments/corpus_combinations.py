@@ -12,14 +12,18 @@ from attention_book.cli.corpora import load_corpus, train_tokenizers
 from attention_book.data.punctuation import detokenize
 from attention_book.generation.scores import score
 from attention_book.generation.translator import Translator
-from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.models.transformer import (
+    PRESETS,
+    Transformer,
+    TransformerConfig,
+)
 from attention_book.training import (
     BatchLoader,
     Trainer,
     TrainingConfig,
     encode_pairs,
 )
-from attention_book.models.transformer import PRESETS, Transformer, TransformerConfig
+from attention_book.training.chunked_loss import chunked_translation_loss
 from experiments.record import percent
 
 

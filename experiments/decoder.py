@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.models.decoder import DecoderLayer
-from attention_book.models.encoder import FeedForward, PostNorm
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import SinusoidalPositions
+from attention_book.models.decoder import DecoderLayer
+from attention_book.models.encoder import FeedForward, PostNorm
 from experiments.record import percent, spread
 
 

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import SinusoidalPositions
 from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
@@ -17,8 +19,6 @@ from attention_book.models.encoder import (
     PostNorm,
     PreNorm,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.positions import SinusoidalPositions
 from experiments.record import percent, spread
 
 

@@ -17,8 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.cli.corpora import load_corpus
+from attention_book.data.digits import digits
 from attention_book.data.split import make_split
-from attention_book.tokenizers.special_tokens import PAD
+from attention_book.evaluation import TracedGrammar
 from attention_book.generation.translator import Translator
 from attention_book.interpret import (
     gradient_x_input,
@@ -28,7 +29,9 @@ from attention_book.interpret import (
 )
 from attention_book.models.language import CausalLanguageModel
 from attention_book.models.seq2seq import AttentiveSeq2Seq
-from attention_book.evaluation import TracedGrammar
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
+from attention_book.tokenizers.special_tokens import PAD
 from attention_book.training import (
     Batch,
     BatchLoader,
@@ -36,9 +39,6 @@ from attention_book.training import (
     TrainingConfig,
     encode_pairs,
 )
-from attention_book.data.digits import digits
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
 from attention_book.training.images import train_classifier
 from experiments.help_pages import RATE, cells, make, text
 from experiments.record import percent, spread

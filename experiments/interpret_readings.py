@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.data.split import make_split
-from attention_book.tokenizers.special_tokens import BOS
+from attention_book.evaluation import TracedGrammar
 from attention_book.generation.translator import Translator
 from attention_book.interpret import (
     attention_flow,
@@ -28,7 +28,7 @@ from attention_book.interpret import (
     mixing_matrices,
     trace,
 )
-from attention_book.evaluation import TracedGrammar
+from attention_book.tokenizers.special_tokens import BOS
 from experiments.record import percent, spread
 from experiments.translators import translator, unseen
 

@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.generation.strategies import sampler
 from attention_book.generation.text import fill_blank, generate_text
 from attention_book.models.language import (
@@ -21,6 +20,7 @@ from attention_book.models.language import (
     MaskedLanguageModel,
 )
 from attention_book.models.ngrams import NGramModel
+from attention_book.tokenizers.special_tokens import BOS, EOS
 from experiments.help_pages import RATE, STEPS, cells, make, text
 from experiments.record import percent, spread
 

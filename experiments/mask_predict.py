@@ -15,14 +15,15 @@ from torch import Tensor, nn
 from attention_book.attention.caches import KeyValueCache
 from attention_book.data.batches import pad
 from attention_book.data.split import make_split
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.tokenizers.words import WordTokenizer
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
     masked_loss,
     refine,
 )
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     BatchLoader,
     Trainer,
@@ -31,7 +32,6 @@ from attention_book.training import (
     translation_loss,
 )
 from attention_book.training.objective import LossFunction
-from attention_book.models.transformer import Transformer, TransformerConfig
 from experiments.record import percent
 
 

@@ -24,17 +24,17 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
-from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import BOS
-from attention_book.generation.strategies import NextToken, greedy, sampler
+from attention_book.data.cleaning import clean, dedup_key, split_pairs
+from attention_book.data.readers import CATALOGUES, Pair, read_catalogues
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.fast_beam import fast_beam_search
 from attention_book.generation.fast_generate import fast_generate
-from attention_book.training.chunked_loss import chunked_translation_loss
-from attention_book.data.cleaning import clean, dedup_key, split_pairs
-from attention_book.data.readers import CATALOGUES, Pair, read_catalogues
+from attention_book.generation.strategies import NextToken, greedy, sampler
+from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.special_tokens import BOS
 from attention_book.training import (
     BatchLoader,
     Trainer,
@@ -42,7 +42,7 @@ from attention_book.training import (
     encode_pairs,
     validation_loss,
 )
-from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.training.chunked_loss import chunked_translation_loss
 from experiments.record import percent, spread
 
 

@@ -10,6 +10,7 @@ other half as it is.
 import torch
 from torch import Tensor
 
+from attention_book.data.digits import Digits, digits
 from attention_book.evaluation import (
     add_noise,
     adjust_contrast,
@@ -19,7 +20,6 @@ from attention_book.evaluation import (
     rotate,
     shift_images,
 )
-from attention_book.data.digits import Digits, digits
 from attention_book.models.vit import ViT
 from attention_book.models.vit_config import ViTConfig
 from attention_book.training.images import train_classifier

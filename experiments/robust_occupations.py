@@ -13,8 +13,6 @@ from typing import Any
 
 import torch
 
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.generation.translator import Translator
 from attention_book.evaluation import (
     Portrait,
     accuracy_by_group,
@@ -24,6 +22,8 @@ from attention_book.evaluation import (
     equalized_odds_difference,
     with_counterparts,
 )
+from attention_book.generation.translator import Translator
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from experiments.fitting import fit
 from experiments.record import percent

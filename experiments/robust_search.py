@@ -11,12 +11,12 @@ import torch
 
 from attention_book.cli.corpora import load_corpus, train_tokenizers
 from attention_book.data.split import make_split
-from attention_book.tokenizers.special_tokens import EOS
+from attention_book.evaluation import TracedGrammar, total_variation
 from attention_book.generation.alignment import cross_weights
 from attention_book.generation.translator import Translator
-from attention_book.evaluation import TracedGrammar, total_variation
-from attention_book.training import TrainingConfig
 from attention_book.models.transformer import PRESETS
+from attention_book.tokenizers.special_tokens import EOS
+from attention_book.training import TrainingConfig
 from experiments.fitting import Pair, fit, judge
 from experiments.record import percent, spread
 from experiments.translators import translator

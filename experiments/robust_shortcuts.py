@@ -13,8 +13,6 @@ not follow; without one ("and"), only who does what to whom.
 
 import torch
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.tokenizers.words import WordTokenizer
 from attention_book.evaluation import (
     HEURISTICS,
     Inference,
@@ -23,6 +21,8 @@ from attention_book.evaluation import (
 )
 from attention_book.models.text_config import TextConfig
 from attention_book.models.text_heads import SequenceClassifier
+from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training.texts import Example, predict, train_classifier
 from experiments.record import percent
 

@@ -8,9 +8,8 @@ training set exchange letters. In the last test a letter is missing instead.
 import random
 from typing import Any
 
-from attention_book.data.split import make_split
-from attention_book.tokenizers.words import WordTokenizer
 from attention_book.data.grammar import Phrase, statement
+from attention_book.data.split import make_split
 from attention_book.evaluation import (
     NEW_NAMES,
     add_typos,
@@ -19,6 +18,7 @@ from attention_book.evaluation import (
     with_new_name,
 )
 from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from experiments.fitting import Pair, fit, judge
 from experiments.record import percent

@@ -6,17 +6,20 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attention_book.tokenizers.special_tokens import BOS
-from attention_book.tokenizers.words import WordTokenizer
+from attention_book.data.review_sentences import (
+    LabelledSentence,
+    draw_sentences,
+)
+from attention_book.data.reviews import make_reviews
+from attention_book.data.tags import UPOS
 from attention_book.data.wide_grammar import CONSTRUCTIONS
 from attention_book.models.text_config import TextConfig
 from attention_book.models.text_heads import (
     SequenceClassifier,
     TokenClassifier,
 )
-from attention_book.data.reviews import make_reviews
-from attention_book.data.review_sentences import LabelledSentence, draw_sentences
-from attention_book.data.tags import UPOS
+from attention_book.tokenizers.special_tokens import BOS
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training.texts import (
     IGNORED,
     Example,

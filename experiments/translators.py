@@ -9,17 +9,21 @@ from pathlib import Path
 
 import torch
 
-from attention_book.io.models import save_model
 from attention_book.cli.corpora import load_corpus, train_tokenizers
 from attention_book.generation.translator import Translator
-from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.io.models import save_model
+from attention_book.models.transformer import (
+    PRESETS,
+    Transformer,
+    TransformerConfig,
+)
 from attention_book.training import (
     BatchLoader,
     Trainer,
     TrainingConfig,
     encode_pairs,
 )
-from attention_book.models.transformer import PRESETS, Transformer, TransformerConfig
+from attention_book.training.chunked_loss import chunked_translation_loss
 
 
 KEPT = Path(__file__).parents[1] / ".cache" / "experiments"

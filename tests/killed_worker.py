@@ -23,10 +23,10 @@ import torch
 from attention_book.io.files import read_tensors
 from attention_book.io.locks import lock
 from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import BatchLoader, Trainer, TrainingConfig
-from attention_book.models.transformer import Transformer, TransformerConfig
 
 
 # large tables and short sentences: most of the time goes into saving

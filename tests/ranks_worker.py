@@ -28,18 +28,9 @@ import torch.distributed as dist
 from torch.distributed.checkpoint import hf_storage
 from torch.distributed.tensor import DTensor
 
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training.processes import (
-    check_agreement,
-    named_tensors,
-    process_group,
-    resume,
-    save,
-    save_full,
-    save_shards,
-)
-from attention_book.training.scale_out import FullyShardedDataParallel
 from attention_book.training import (
     SINGLE_PROCESS,
     Batch,
@@ -50,7 +41,16 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.models.transformer import Transformer
+from attention_book.training.processes import (
+    check_agreement,
+    named_tensors,
+    process_group,
+    resume,
+    save,
+    save_full,
+    save_shards,
+)
+from attention_book.training.scale_out import FullyShardedDataParallel
 from tests.factories import make_config, make_examples
 
 

@@ -11,13 +11,20 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.attention.entmax import (
     EagerAttention,
     Entmax15Attention,
     EntmaxAttention,
     SparsemaxAttention,
 )
+from attention_book.attention.functional import causal_mask, padding_mask
 from attention_book.attention.gates import GatedAttention, expected_heads
+from attention_book.attention.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+)
+from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.pruning import (
     PrunedAttention,
     head_importance,
@@ -26,16 +33,12 @@ from attention_book.attention.pruning import (
 from attention_book.attention.replacing import replace_attention
 from attention_book.attention.spans import SpanAttention, mean_span
 from attention_book.attention.sparse import entmax, entmax15, sparsemax
-from attention_book.attention.caches import KeyValue, KeyValueCache
-from attention_book.io.models import save_model
 from attention_book.data.batches import pad
 from attention_book.generation.beam import beam_search
-from attention_book.generation.generate import generate
 from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.generate import generate
 from attention_book.interpret import find_heads, without_heads
-from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
-from attention_book.attention.packed import PackedMask, PaddingLayout
-from attention_book.attention.functional import causal_mask, padding_mask
+from attention_book.io.models import save_model
 from tests.factories import make_transformer, make_varied, make_vit
 from tests.torch_state import randomise
 

@@ -17,41 +17,20 @@ from attention_book.attention.caches import (
     StaticKeyValueCache,
 )
 from attention_book.attention.convolution import ConvolutionAsAttention
-from attention_book.data.split import make_split
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.models.decoder import teacher_forcing_pair
-from attention_book.generation.beam import beam_search
-from attention_book.generation.generate import generate
-from attention_book.generation.strategies import sampler
-from attention_book.models.encoder import FeedForward, PostNorm, PreNorm, SwiGLU
-from attention_book.interpret.pictures import HeatMap
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.translator import Translator
-from attention_book.interpret import (
-    attention_flow,
-    attention_rollout,
+from attention_book.attention.functional import (
+    AdditiveAttention,
+    causal_mask,
+    dot_product_attention,
+    fused_attention,
+    masked_softmax,
+    padding_mask,
+    scaled_dot_product_attention,
 )
-from attention_book.models.language import (
-    CausalLanguageModel,
-    MaskedLanguageModel,
-)
-from attention_book.training.chunked_loss import chunked_cross_entropy
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
     join_heads,
     split_heads,
-)
-from attention_book.models.mask_predict import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-    lowest_k,
-    mask_predict,
-    random_mask,
 )
 from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.pooling import GaussianPooling, gaussian_pooling
@@ -64,16 +43,45 @@ from attention_book.attention.positions import (
     SinusoidalPositions,
     position_angles,
 )
-from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq, greedy_decode
 from attention_book.compute import ON_CPU
-from attention_book.attention.functional import (
-    AdditiveAttention,
-    causal_mask,
-    dot_product_attention,
-    fused_attention,
-    masked_softmax,
-    padding_mask,
-    scaled_dot_product_attention,
+from attention_book.data.split import make_split
+from attention_book.generation.beam import beam_search
+from attention_book.generation.cuda_graphs import StaticDecoder
+from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.fast_beam import fast_beam_search
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.generation.generate import generate
+from attention_book.generation.strategies import sampler
+from attention_book.generation.translator import Translator
+from attention_book.interpret import (
+    attention_flow,
+    attention_rollout,
+)
+from attention_book.interpret.pictures import HeatMap
+from attention_book.interpret.vit_maps import attention_maps, rollout
+from attention_book.models.decoder import teacher_forcing_pair
+from attention_book.models.encoder import (
+    FeedForward,
+    PostNorm,
+    PreNorm,
+    SwiGLU,
+)
+from attention_book.models.language import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+)
+from attention_book.models.mask_predict import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+    lowest_k,
+    mask_predict,
+    random_mask,
+)
+from attention_book.models.patches import patchify
+from attention_book.models.seq2seq import (
+    AttentiveSeq2Seq,
+    Seq2Seq,
+    greedy_decode,
 )
 from attention_book.models.text import TextEncoder
 from attention_book.models.text_config import TextConfig
@@ -81,14 +89,15 @@ from attention_book.models.text_heads import (
     SequenceClassifier,
     TokenClassifier,
 )
-from attention_book.tokenizers.bpe import BPETokenizer
-from attention_book.training import TrainingConfig
-from attention_book.training.losses import cross_entropy
 from attention_book.models.transformer import Embedding, TransformerConfig
-from attention_book.interpret.vit_maps import attention_maps, rollout
 from attention_book.models.vit_config import ViTConfig
-from attention_book.models.patches import patchify
+from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.training import TrainingConfig
+from attention_book.training.chunked_loss import chunked_cross_entropy
 from attention_book.training.images import random_affine
+from attention_book.training.losses import cross_entropy
 from tests.factories import (
     make_config,
     make_text_config,

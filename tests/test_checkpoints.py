@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from attention_book.io.files import read_tensors, write_tensors
+from attention_book.io.files import read_signed, read_tensors, write_tensors
 from attention_book.io.models import load_model, save_model
 from attention_book.io.progress import (
     fingerprint,
@@ -26,20 +26,18 @@ from attention_book.io.progress import (
     save_checkpoint,
 )
 from attention_book.io.tensor_files import open_tensors
-from attention_book.io.files import read_signed
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.tokenizers.words import Tokenizer
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
-from attention_book.tokenizers.bpe import BPETokenizer
-from attention_book.training import BatchLoader, Trainer, TrainingConfig
 from attention_book.models.transformer import Transformer
 from attention_book.models.vit import ViT
 from attention_book.models.vit_config import ViTConfig
+from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import Tokenizer, WordTokenizer
+from attention_book.training import BatchLoader, Trainer, TrainingConfig
 from tests.factories import make_config, make_examples, make_transformer
 from tests.test_training import (
     MODELS,

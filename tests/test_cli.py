@@ -19,17 +19,17 @@ from PIL import Image
 from rich.console import Console
 from typer.testing import CliRunner
 
-from attention_book.io.files import read_tensors
-from attention_book.io.models import load_model
 from attention_book.cli import app, evaluate, main, train, translate
 from attention_book.cli.corpora import Corpus
 from attention_book.cli.translate import Source, read_lines
+from attention_book.data.digits import digits
 from attention_book.data.split import make_split
-from attention_book.tokenizers.words import WordTokenizer
 from attention_book.generation.confidence import Translation
 from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.io.files import read_tensors
+from attention_book.io.models import load_model
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import BatchLoader, Trainer, TrainingConfig
-from attention_book.data.digits import digits
 from tests.factories import make_examples, make_transformer, make_varied
 
 

@@ -319,7 +319,9 @@ def test_an_endless_loop_is_stopped(
 ) -> None:
     write(ex, "    print('on it')\n    while True:\n        pass")
     monkeypatch.setattr(exercises, "_TIME_LIMIT", 2)
-    wanted = "on it\nExercise scoring-1 failed: it was not done after 2 seconds\n"
+    wanted = (
+        "on it\nExercise scoring-1 failed: it was not done after 2 seconds\n"
+    )
     assert check() == (1, wanted)
 
 
@@ -411,7 +413,9 @@ def test_a_renamed_function_is_asked_for(
     write(ex, "    return n - 1")
     text = ex.read_text("utf-8")
     ex.write_text(text.replace("def peel", "def mine"), "utf-8")
-    wanted = "Exercise scoring-1 failed: ex.py does not define peel; use that name"
+    wanted = (
+        "Exercise scoring-1 failed: ex.py does not define peel; use that name"
+    )
     assert check() == (1, f"{wanted}\n")
     assert "ex.py 里没有 peel，请用这个名字" in check("zh")[1]
 

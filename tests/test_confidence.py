@@ -7,14 +7,14 @@ import random
 import pytest
 import torch
 
-from attention_book.tokenizers.special_tokens import BOS, EOS, UNSURE
-from attention_book.tokenizers.words import WordTokenizer
 from attention_book.generation.confidence import (
     Calibration,
     sequence_log_probs,
 )
 from attention_book.generation.translator import Translator
 from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.special_tokens import BOS, EOS, UNSURE
+from attention_book.tokenizers.words import WordTokenizer
 
 
 SOURCE = WordTokenizer.train(["a b c d e f ."])

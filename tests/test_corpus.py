@@ -11,17 +11,7 @@ import pytest
 import torch
 
 from attention_book.data.batches import make_batches, pad
-from attention_book.data.grammar import Phrase, sentence
-from attention_book.data.punctuation import detokenize, tokenize
-from attention_book.data.split import is_held_out, make_split
-from attention_book.tokenizers.special_tokens import (
-    BOS,
-    EOS,
-    PAD,
-    SPECIAL_TOKENS,
-)
-from attention_book.tokenizers.words import Tokenizer, WordTokenizer
-from attention_book.data.grammar import statement
+from attention_book.data.grammar import Phrase, sentence, statement
 from attention_book.data.leaks import find_leaks, read_pairs
 from attention_book.data.lexicon import (
     _COLOURS,
@@ -32,6 +22,15 @@ from attention_book.data.lexicon import (
     _VERBS,
     PEOPLE,
 )
+from attention_book.data.punctuation import detokenize, tokenize
+from attention_book.data.split import is_held_out, make_split
+from attention_book.tokenizers.special_tokens import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL_TOKENS,
+)
+from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 
 
 @pytest.fixture(scope="module")

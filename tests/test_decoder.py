@@ -5,12 +5,16 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValueCache
-from attention_book.models.decoder import Decoder, DecoderLayer, teacher_forcing_pair
-from attention_book.models.encoder import FeedForward, PostNorm, PreNorm
+from attention_book.attention.functional import causal_mask, padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.positions import RotaryAttention
-from attention_book.attention.functional import causal_mask, padding_mask
+from attention_book.models.decoder import (
+    Decoder,
+    DecoderLayer,
+    teacher_forcing_pair,
+)
+from attention_book.models.encoder import FeedForward, PostNorm, PreNorm
 from literate.chapter import defined_in
 from tests.torch_state import randomise, stack_state
 

@@ -13,15 +13,14 @@ import torch
 from torch import Tensor
 
 from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.generation.alignment import cross_weights
-from attention_book.generation.beam import beam_search
+from attention_book.generation.beam import beam_search, normalize_score
+from attention_book.generation.fast_beam import fast_beam_search
 from attention_book.generation.generate import generate
 from attention_book.generation.scores import score
 from attention_book.generation.strategies import greedy, sampler
-from attention_book.generation.beam import normalize_score
-from attention_book.generation.fast_beam import fast_beam_search
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
 from tests.factories import make_transformer, make_varied
 
 

@@ -5,6 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_book.attention.functional import padding_mask
+from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
@@ -13,8 +15,6 @@ from attention_book.models.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.functional import padding_mask
 from literate.chapter import defined_in
 from tests.torch_state import randomise, stack_state
 

@@ -115,7 +115,11 @@ def test_every_name_of_a_stub_is_wanted() -> None:
     ("text", "line", "says"),
     [
         (without("check"), ANSWER - 5, "here stands the check of 02-1, not"),
-        (without("answer"), STUB, "exercise scoring-1 has no answer; write it in"),
+        (
+            without("answer"),
+            STUB,
+            "exercise scoring-1 has no answer; write it in",
+        ),
         (without("exercise"), CHECK - 5, "here stands the exercise of 02-1"),
         (CHAPTER[: CHAPTER.index("/// details")], STUB, "has no check; write"),
         (
@@ -209,7 +213,9 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             "would not be tested",
         ),
         (
-            CHAPTER.replace('check="scoring-1"', 'check="scoring-1" answer="scoring-1"'),
+            CHAPTER.replace(
+                'check="scoring-1"', 'check="scoring-1" answer="scoring-1"'
+            ),
             CHECK,
             "would not be tested",
         ),
@@ -274,7 +280,9 @@ def test_an_exercise_sees_nothing_but_itself(book: Book) -> None:
     assert "name 'SEEDS' is not defined" in book.run().stdout
 
     used = CHAPTER.replace("import math\n\nassert", "assert")
-    used = used.replace('answer="scoring-1"\n', 'answer="scoring-1"\nimport math\n\n\n')
+    used = used.replace(
+        'answer="scoring-1"\n', 'answer="scoring-1"\nimport math\n\n\n'
+    )
     book.write(used)
     said = book.run().stdout
     assert "2 failed, 1 passed" in said  # with the answer as with the stub
@@ -385,7 +393,9 @@ def test_the_page_labels_a_stub_and_says_how_to_check_it() -> None:
     woven = weave(chapter(CHAPTER), "zh")
     assert '```python title="练习 scoring-1"\ndef peel(n):' in woven
     assert "```python\nimport math\n" in woven
-    assert woven.index("{#exercises") < woven.index("exercise scoring-1 > ex.py")
+    assert woven.index("{#exercises") < woven.index(
+        "exercise scoring-1 > ex.py"
+    )
     assert woven.index("exercise scoring-1 > ex.py") < woven.index("练习 1，")
     english = weave(chapter(CHAPTER), "en")
     assert '```python title="Exercise scoring-1"' in english

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, export
 
+from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
-from attention_book.attention.functional import padding_mask
 from tests.factories import make_transformer
 
 

@@ -15,8 +15,41 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_book.io.models import save_model
+from attention_book.attention.functional import scaled_dot_product_attention
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.compute import ON_CPU
 from attention_book.data.batches import pad
+from attention_book.generation import cuda_graphs as captured
+from attention_book.generation import prepacked
+from attention_book.generation.beam import beam_search
+from attention_book.generation.cuda_graphs import (
+    StaticDecoder,
+    StaticDecodingState,
+)
+from attention_book.generation.decoder import (
+    MAX_ROWS_FUSED,
+    IncrementalDecoder,
+    single_query_attention,
+)
+from attention_book.generation.fast_beam import fast_beam_search
+from attention_book.generation.fast_generate import (
+    drop_finished,
+    fast_generate,
+)
+from attention_book.generation.generate import generate
+from attention_book.generation.prepacked import PrepackedLinear
+from attention_book.generation.translator import Translator
+from attention_book.io.models import save_model
+from attention_book.models.mask_predict import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+)
+from attention_book.models.transformer import (
+    FeedForwardKind,
+    Norm,
+    Positions,
+    Transformer,
+)
 from attention_book.tokenizers.special_tokens import (
     BOS,
     EOS,
@@ -24,36 +57,6 @@ from attention_book.tokenizers.special_tokens import (
     SPECIAL_TOKENS,
 )
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.generation.beam import beam_search
-from attention_book.generation.generate import generate
-from attention_book.generation import cuda_graphs as captured, prepacked
-from attention_book.generation.cuda_graphs import (
-    StaticDecoder,
-    StaticDecodingState,
-)
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.prepacked import PrepackedLinear
-from attention_book.generation.translator import Translator
-from attention_book.generation.decoder import (
-    MAX_ROWS_FUSED,
-    single_query_attention,
-)
-from attention_book.generation.fast_generate import drop_finished
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.models.mask_predict import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-)
-from attention_book.compute import ON_CPU
-from attention_book.attention.functional import scaled_dot_product_attention
-from attention_book.models.transformer import (
-    FeedForwardKind,
-    Norm,
-    Positions,
-    Transformer,
-)
 from tests.factories import make_config, make_transformer, make_varied
 from tests.fake_cuda import FakeCuda
 

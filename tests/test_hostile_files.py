@@ -28,20 +28,20 @@ from safetensors.torch import save_file
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from attention_book.cli import app, train
+from attention_book.cli.corpora import Corpus
 from attention_book.io.files import read_tensors, write_tensors
 from attention_book.io.locks import lock
 from attention_book.io.models import load_model, save_model
-from attention_book.io.progress import load_checkpoint, save_checkpoint
-from attention_book.cli import app, train
-from attention_book.cli.corpora import Corpus
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
 from attention_book.io.pretrained.vit import load_vit
-from attention_book.training.processes import USER_ERRORS, lock_for_all, locks
+from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.io.tensor_files import parse_json
-from attention_book.training import SINGLE_PROCESS, ParallelStrategy
 from attention_book.models.vit import ViT
 from attention_book.models.vit_config import ViTConfig
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
+from attention_book.training import SINGLE_PROCESS, ParallelStrategy
+from attention_book.training.processes import USER_ERRORS, lock_for_all, locks
 from tests.factories import make_transformer
 from tests.test_images import a_model, timm_state
 from tests.test_training import make_trainer, take_steps

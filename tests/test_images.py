@@ -19,13 +19,13 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from typer.testing import CliRunner
 
-from attention_book.io.files import read_tensors, write_tensors
-from attention_book.io.models import save_model
 from attention_book.cli import app
+from attention_book.compute import get_compute_config
 from attention_book.data.images import find_ink, read_digit, to_pixels
 from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
+from attention_book.io.files import read_tensors, write_tensors
+from attention_book.io.models import save_model
 from attention_book.io.pretrained.vit import load_vit
-from attention_book.compute import get_compute_config
 from attention_book.models.vit import ViT, resize
 from benchmarks import digits_model, strokes
 from tests.factories import make_transformer, make_vit

@@ -9,7 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book.interpret.pictures import HeatMap, to_html, to_svg
+from attention_book.attention.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+)
+from attention_book.attention.positions import ALiBiAttention, RotaryAttention
 from attention_book.interpret import (
     activation_patching,
     attention_flow,
@@ -25,18 +29,18 @@ from attention_book.interpret import (
     trace,
     without_heads,
 )
+from attention_book.interpret.pictures import HeatMap, to_html, to_svg
+from attention_book.interpret.vit_maps import attention_maps, rollout
+from attention_book.models.graph import GraphAttention, NodeClassifier
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
-from attention_book.attention.positions import ALiBiAttention, RotaryAttention
 from attention_book.models.seq2seq import AttentiveSeq2Seq
-from attention_book.models.graph import GraphAttention, NodeClassifier
 from attention_book.models.speech import SpeechRecognizer
 from attention_book.models.text_config import TextConfig
 from attention_book.models.text_heads import (
@@ -44,7 +48,6 @@ from attention_book.models.text_heads import (
     TokenClassifier,
 )
 from attention_book.models.transformer import Transformer
-from attention_book.interpret.vit_maps import attention_maps, rollout
 from attention_book.models.vit import ViT
 
 

@@ -8,9 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attention_book.tokenizers.special_tokens import EOS, PAD
-from attention_book.generation.strategies import sampler
 from attention_book.data.masking import IGNORED, mask_tokens
+from attention_book.generation.strategies import sampler
 from attention_book.generation.text import fill_blank, generate_text
 from attention_book.models.language import (
     CausalLanguageModel,
@@ -18,6 +17,7 @@ from attention_book.models.language import (
 )
 from attention_book.models.ngrams import NGramModel
 from attention_book.models.text_config import TextConfig
+from attention_book.tokenizers.special_tokens import EOS, PAD
 
 
 CONFIG = TextConfig(

@@ -9,13 +9,13 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from attention_book.training import make_batch, translation_loss
 from attention_book.training.chunked_loss import (
     _CHUNK_SIZES,
     _cross_entropy_forward,
     chunked_cross_entropy,
     chunked_translation_loss,
 )
-from attention_book.training import make_batch, translation_loss
 from tests.factories import compile_backend, make_examples, make_transformer
 
 

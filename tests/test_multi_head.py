@@ -46,9 +46,7 @@ def pytorch_layer(ours: MultiHeadAttention) -> nn.MultiheadAttention:
 
 
 def test_it_equals_the_plain_class_of_its_chapter() -> None:
-    chapter = defined_in(
-        "docs/attention/multi-head.md", "MultiHeadAttention"
-    )
+    chapter = defined_in("docs/attention/multi-head.md", "MultiHeadAttention")
     plain = chapter["MultiHeadAttention"](D, HEADS)
     ours = make_layer()
     state = {

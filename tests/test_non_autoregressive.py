@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_book.attention.functional import padding_mask
 from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
@@ -18,7 +18,8 @@ from attention_book.models.mask_predict import (
     random_mask,
     refine,
 )
-from attention_book.attention.functional import padding_mask
+from attention_book.models.transformer import Norm, Positions
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.training import (
     Batch,
     BatchLoader,
@@ -26,7 +27,6 @@ from attention_book.training import (
     TrainingConfig,
     make_batch,
 )
-from attention_book.models.transformer import Norm, Positions
 from literate.chapter import defined_in
 from tests.factories import make_config
 from tests.torch_state import randomise

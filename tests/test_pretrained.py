@@ -20,9 +20,7 @@ from typer.testing import CliRunner
 from attention_book import beam_search, generate
 from attention_book.cli import app
 from attention_book.data.split import make_split
-from attention_book.tokenizers.special_tokens import EOS
 from attention_book.generation.translator import Translator
-from attention_book.models.language import CausalLanguageModel
 from attention_book.io.pretrained import (
     JoinedViews,
     MarianTransformer,
@@ -37,9 +35,11 @@ from attention_book.io.pretrained import (
 )
 from attention_book.io.pretrained import folders as folders_module
 from attention_book.io.pretrained.families import FAMILIES
+from attention_book.models.language import CausalLanguageModel
 from attention_book.models.text import TextEncoder
 from attention_book.models.text_config import TextConfig
 from attention_book.models.text_heads import TokenClassifier
+from attention_book.tokenizers.special_tokens import EOS
 from tests.test_images import a_model, timm_state
 from tests.torch_state import randomise
 

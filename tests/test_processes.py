@@ -21,11 +21,17 @@ import torch.distributed as dist
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
+from attention_book.data.split import make_split
 from attention_book.io.files import read_tensors, write_tensors
 from attention_book.io.models import load_model
 from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.io.tensor_files import open_tensors
-from attention_book.data.split import make_split
+from attention_book.training import (
+    SINGLE_PROCESS,
+    BatchLoader,
+    ParallelStrategy,
+    Trainer,
+)
 from attention_book.training.processes import (
     RANK_VARS,
     TIMEOUT,
@@ -46,12 +52,6 @@ from attention_book.training.processes import (
     save_shards,
     sigterm_handler,
     steps_saved,
-)
-from attention_book.training import (
-    SINGLE_PROCESS,
-    BatchLoader,
-    ParallelStrategy,
-    Trainer,
 )
 from tests.factories import make_examples
 from tests.ranks import (

@@ -10,6 +10,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from attention_book.compute import (
+    ON_CPU,
+    ComputeConfig,
+    Precision,
+    compute_context,
+)
 from attention_book.profiling import (
     Cost,
     Roofline,
@@ -21,12 +27,6 @@ from attention_book.profiling import (
     time_calls,
     timing,
     transformer_flops,
-)
-from attention_book.compute import (
-    ON_CPU,
-    ComputeConfig,
-    Precision,
-    compute_context,
 )
 from benchmarks import machine
 from tests.factories import make_transformer

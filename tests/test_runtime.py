@@ -14,18 +14,8 @@ from PIL import Image
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.attention.functional import fused_attention
 from attention_book.cli import app
-from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.generation.beam import beam_search
-from attention_book.generation import translator
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.generation.classifier import Classifier
 from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
@@ -36,7 +26,18 @@ from attention_book.compute import (
     seeded,
     selected_kernel,
 )
-from attention_book.attention.functional import fused_attention
+from attention_book.generation import translator
+from attention_book.generation.beam import beam_search
+from attention_book.generation.classifier import Classifier
+from attention_book.generation.cuda_graphs import StaticDecoder
+from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation.fast_beam import fast_beam_search
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.models.transformer import Positions
+from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     Batch,
     BatchLoader,
@@ -47,7 +48,6 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.models.transformer import Positions
 from tests.factories import (
     make_examples,
     make_trainer,

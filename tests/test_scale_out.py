@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-from attention_book.training.scale_out import DataParallel
+from attention_book.models.transformer import Transformer
 from attention_book.training import (
     SINGLE_PROCESS,
     BatchLoader,
@@ -20,7 +20,7 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.models.transformer import Transformer
+from attention_book.training.scale_out import DataParallel
 from tests.factories import make_config, make_examples, make_transformer
 from tests.ranks import Plan, Reports, found_in, gap, run_plan
 

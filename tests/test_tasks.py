@@ -12,13 +12,18 @@ from sklearn.metrics import f1_score
 from torch import Tensor, nn
 
 from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import BOS
 from attention_book.data.lexicon import (
     _COLOURS,
     _NOUNS,
     _NUMBERS,
     _QUALITIES,
 )
+from attention_book.data.review_sentences import (
+    LabelledSentence,
+    draw_sentences,
+)
+from attention_book.data.reviews import Review, make_reviews
+from attention_book.data.tags import UPOS, tag_words
 from attention_book.data.wide_grammar import (
     CONSTRUCTIONS,
     draw_construction,
@@ -29,9 +34,7 @@ from attention_book.models.text_heads import (
     SequenceClassifier,
     TokenClassifier,
 )
-from attention_book.data.reviews import Review, make_reviews
-from attention_book.data.review_sentences import LabelledSentence, draw_sentences
-from attention_book.data.tags import UPOS, tag_words
+from attention_book.tokenizers.special_tokens import BOS
 from attention_book.training.texts import (
     IGNORED,
     collate,

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.tokenizers.words import WordTokenizer
 from attention_book.data.cleaning import (
     clean,
     dedup_key,
@@ -23,6 +21,8 @@ from attention_book.tokenizers.bpe import (
     tokenizer_from_json,
     tokenizer_to_json,
 )
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
+from attention_book.tokenizers.words import WordTokenizer
 
 
 def write_mo(path: Path, messages: dict[str, str], charset: str) -> None:

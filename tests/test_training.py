@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from attention_book import _checks as checks
+from attention_book.data.digits import Digits
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import PAD, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
@@ -31,8 +33,6 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
-from attention_book.models.transformer import Transformer
-from attention_book.data.digits import Digits
 from attention_book.training.images import ImageBatches, classification_loss
 from tests.factories import make_examples, make_transformer, make_vit
 

@@ -9,13 +9,10 @@ from collections import Counter
 import pytest
 
 from attention_book.cli import corpora
-from attention_book.data.grammar import Phrase
-from attention_book.data.leaks import find_leaks, read_pairs
-from attention_book.data.punctuation import detokenize, tokenize
-from attention_book.data.split import make_split
-from attention_book.data.grammar import sentence as narrow_sentence
 from attention_book.data.compounds import _refer
-from attention_book.data.grammar import Grammar
+from attention_book.data.grammar import Grammar, Phrase
+from attention_book.data.grammar import sentence as narrow_sentence
+from attention_book.data.leaks import find_leaks, read_pairs
 from attention_book.data.lexicon import _NOUNS, _NUMBERS, _VERBS
 from attention_book.data.noun_phrases import NounPhrase
 from attention_book.data.outliers import draw_outliers
@@ -25,12 +22,13 @@ from attention_book.data.predicates import (
     draw_location,
     draw_predicate,
 )
+from attention_book.data.punctuation import detokenize, tokenize
 from attention_book.data.relative_clauses import is_long
 from attention_book.data.shapes import shape
-from attention_book.tokenizers.special_tokens import UNSURE
-from attention_book.data.split import Split, is_held_out
+from attention_book.data.split import Split, is_held_out, make_split
 from attention_book.data.wide_grammar import make_wide_split, wide_sentence
 from attention_book.data.wide_leaks import read_wide_pairs
+from attention_book.tokenizers.special_tokens import UNSURE
 
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")

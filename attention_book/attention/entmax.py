@@ -6,16 +6,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.attention.sparse import entmax, entmax15, sparsemax
-from attention_book.attention.caches import KeyValue
 from attention_book._checks import (
     check_inputs,
     check_mask,
     check_number,
     check_width,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import causal_mask, masked_softmax
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.sparse import entmax, entmax15, sparsemax
 
 
 __all__ = [

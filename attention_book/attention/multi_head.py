@@ -3,12 +3,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention_book.attention.caches import (
-    KeyValue,
-    KeyValueCache,
-    Position,
-    check_cache,
-)
 from attention_book._checks import (
     check_heads,
     check_layer_input,
@@ -16,8 +10,14 @@ from attention_book._checks import (
     check_tensor,
     check_whole,
 )
-from attention_book.attention.packed import Mask, PackedMask, attend_packed
+from attention_book.attention.caches import (
+    KeyValue,
+    KeyValueCache,
+    Position,
+    check_cache,
+)
 from attention_book.attention.functional import fused_attention
+from attention_book.attention.packed import Mask, PackedMask, attend_packed
 
 
 __all__ = [

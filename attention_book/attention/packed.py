@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from attention_book.attention.caches import KeyValue
 from attention_book._checks import check_tensor
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 
 

@@ -6,7 +6,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, Position
 from attention_book._checks import (
     check_even,
     check_inputs,
@@ -18,8 +17,9 @@ from attention_book._checks import (
     check_whole,
     is_readable,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.caches import KeyValue, Position
 from attention_book.attention.functional import causal_mask, fused_attention
+from attention_book.attention.multi_head import MultiHeadAttention
 
 
 __all__ = [

@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.replacing import replace_attention
-from attention_book.attention.caches import KeyValue, Position
 from attention_book._checks import check_layer_input
-from attention_book.interpret.heads import find_heads
+from attention_book.attention.caches import KeyValue, Position
 from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.replacing import replace_attention
+from attention_book.interpret.heads import find_heads
 
 
 __all__ = ["PrunedAttention", "head_importance", "prune_heads"]

@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from attention_book.interpret.heads import find_heads
 from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.interpret.heads import find_heads
 
 
 __all__ = ["replace_attention"]

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.entmax import EagerAttention
-from attention_book.attention.caches import KeyValue
 from attention_book._checks import check_positive, check_size
+from attention_book.attention.caches import KeyValue
+from attention_book.attention.entmax import EagerAttention
 from attention_book.attention.functional import masked_softmax
 
 

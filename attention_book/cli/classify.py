@@ -7,8 +7,8 @@ from typer import Argument, Option
 
 from attention_book.cli.app import app, escape_controls, print_error
 from attention_book.cli.options import DeviceName, PrecisionName
-from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
 from attention_book.compute import get_compute_config
+from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
 
 
 __all__ = ["classify"]

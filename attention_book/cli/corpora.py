@@ -6,20 +6,20 @@ from rich.table import Table
 from typer import Argument, Option
 
 from attention_book.cli.app import app, escape_controls, make_console
+from attention_book.data.cleaning import clean, split_pairs
 from attention_book.data.outliers import draw_outliers
 from attention_book.data.punctuation import detokenize
-from attention_book.tokenizers.special_tokens import UNSURE
-from attention_book.data.split import make_split
-from attention_book.tokenizers.words import Tokenizer, WordTokenizer
-from attention_book.data.wide_grammar import make_wide_split
-from attention_book.data.cleaning import clean, split_pairs
 from attention_book.data.readers import (
     Pair,
     read_catalogues,
     read_dataset,
     read_tsv,
 )
+from attention_book.data.split import make_split
+from attention_book.data.wide_grammar import make_wide_split
 from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.special_tokens import UNSURE
+from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 
 
 __all__ = ["CORPUS_HELP", "Corpus", "load_corpus", "train_tokenizers"]

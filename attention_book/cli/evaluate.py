@@ -15,10 +15,10 @@ from attention_book.cli.options import (
     PrecisionName,
 )
 from attention_book.cli.translate import check_line
+from attention_book.compute import get_compute_config
 from attention_book.data.punctuation import detokenize
 from attention_book.generation.scores import score
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.compute import get_compute_config
 
 
 __all__ = ["evaluate"]

@@ -103,7 +103,9 @@ def _wrap(text: str) -> list[str]:
 def exercise(
     exercise_id: Annotated[
         str | None,
-        Argument(metavar="ID", help="Such as by-hand-2.", show_default="list all"),
+        Argument(
+            metavar="ID", help="Such as by-hand-2.", show_default="list all"
+        ),
     ] = None,
     language: _Language = None,
 ) -> None:
@@ -153,7 +155,9 @@ def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
     marker = re.search(rf"(?m)^{_MARKER}(\S+)\s*$", text)
     if not marker:
         wrong = "{file}：第一行要写明是哪一道练习，比如 {marker}by-hand-2 | "
-        wrong += "{file}: its first line must name the exercise: {marker}by-hand-2"
+        wrong += (
+            "{file}: its first line must name the exercise: {marker}by-hand-2"
+        )
         _refuse(language, wrong, file=file, marker=_MARKER)
     stub = "\n".join(_find(marker[1], language)["stub"])
     try:

@@ -7,7 +7,6 @@ from rich.box import SIMPLE
 from rich.table import Table
 from typer import Argument, Option
 
-from attention_book.io.files import write_file
 from attention_book.cli.app import (
     app,
     escape_controls,
@@ -16,14 +15,15 @@ from attention_book.cli.app import (
 )
 from attention_book.cli.options import BeamSize
 from attention_book.cli.translate import check_line, doubt
+from attention_book.generation.classifier import DIGITS, Classifier
+from attention_book.generation.translator import GRAMMAR, Translator
 from attention_book.interpret.explanations import (
     Explanation,
     explain_image,
     explain_sentence,
 )
 from attention_book.interpret.pictures import to_html, to_svg
-from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.generation.classifier import DIGITS, Classifier
+from attention_book.io.files import write_file
 
 
 __all__ = ["explain"]

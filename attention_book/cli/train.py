@@ -14,8 +14,6 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Option
 
-from attention_book.training import processes
-from attention_book.io.models import load_model, meta_model
 from attention_book.cli.app import app, make_console, print_error
 from attention_book.cli.corpora import (
     CORPUS_HELP,
@@ -23,21 +21,27 @@ from attention_book.cli.corpora import (
     train_tokenizers,
 )
 from attention_book.cli.options import DeviceName, PrecisionName
-from attention_book.tokenizers.words import Tokenizer
-from attention_book.training.chunked_loss import chunked_translation_loss
 from attention_book.compute import get_compute_config
-from attention_book.training.scale_out import FullyShardedDataParallel
+from attention_book.io.models import load_model, meta_model
 from attention_book.io.tensor_files import (
     MAX_TENSORS,
     one_line,
     open_tensors,
     parse_json,
 )
+from attention_book.models.transformer import (
+    PRESETS,
+    Transformer,
+    TransformerConfig,
+)
+from attention_book.tokenizers.words import Tokenizer
+from attention_book.training import processes
+from attention_book.training.chunked_loss import chunked_translation_loss
 from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import BatchLoader, encode_pairs
 from attention_book.training.loop import Trainer, validation_loss
 from attention_book.training.parallel import ParallelStrategy
-from attention_book.models.transformer import PRESETS, Transformer, TransformerConfig
+from attention_book.training.scale_out import FullyShardedDataParallel
 
 
 __all__ = ["train"]

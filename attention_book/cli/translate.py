@@ -26,12 +26,12 @@ from attention_book.cli.options import (
     ModelFile,
     PrecisionName,
 )
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
+from attention_book.compute import ComputeConfig, get_compute_config
 from attention_book.generation.alignment import cross_weights
 from attention_book.generation.confidence import Translation
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.compute import ComputeConfig, get_compute_config
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
 
 
 __all__ = [

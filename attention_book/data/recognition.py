@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_size
-from attention_book.models.speech import ctc_collapse
 from attention_book.data.spectrogram import log_mel_spectrogram
 from attention_book.data.synthesis import Utterance, add_noise
+from attention_book.models.speech import ctc_collapse
 from attention_book.training.speech import minimize
 
 

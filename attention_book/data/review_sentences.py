@@ -3,8 +3,8 @@ import random
 from typing import NamedTuple
 
 from attention_book._checks import check_size
-from attention_book.data.wide_grammar import draw_construction
 from attention_book.data.tags import tag_words
+from attention_book.data.wide_grammar import draw_construction
 
 
 __all__ = ["LabelledSentence", "draw_sentences"]

@@ -6,9 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS
-from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
+from attention_book.attention.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+)
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS
 
 
 __all__ = ["cross_weights"]

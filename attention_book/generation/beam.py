@@ -3,15 +3,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book._checks import (
     check_number,
     check_size,
     check_source,
     check_whole,
 )
-from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
 
 
 __all__ = ["beam_search", "check_beam", "normalize_score"]

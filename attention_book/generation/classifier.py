@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from attention_book.io.models import load_model, save_model
-from attention_book.data.images import read_digit
 from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
     compute_context,
     inference_copy,
 )
+from attention_book.data.images import read_digit
+from attention_book.io.models import load_model, save_model
 from attention_book.models.vit import ViT
 
 

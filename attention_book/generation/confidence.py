@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import BOS
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS
 
 
 __all__ = ["Calibration", "Translation", "sequence_log_probs"]

@@ -9,16 +9,16 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book.attention.caches import StaticKeyValueCache
 from attention_book._checks import check_size, check_source
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.generation.prepacked import remove_dropout
+from attention_book.attention.caches import StaticKeyValueCache
 from attention_book.compute import (
     ComputeConfig,
     compute_context,
     inference_copy,
 )
+from attention_book.generation.prepacked import remove_dropout
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
 __all__ = [

@@ -8,17 +8,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_size, check_source, check_tensor
-from attention_book.models.decoder import DecoderLayer
-from attention_book.models.encoder import PostNorm, PreNorm
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import RotaryAttention
+from attention_book.compute import ComputeConfig, inference_copy
 from attention_book.generation.prepacked import (
     PrepackedLinear,
     prepack_linears,
     remove_dropout,
 )
 from attention_book.generation.state import DecodingState
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.positions import RotaryAttention
-from attention_book.compute import ComputeConfig, inference_copy
+from attention_book.models.decoder import DecoderLayer
+from attention_book.models.encoder import PostNorm, PreNorm
 from attention_book.models.transformer import Transformer
 
 

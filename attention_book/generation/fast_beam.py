@@ -5,10 +5,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.generation.beam import check_beam, normalize_score
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.fast_generate import drop_finished
+from attention_book.tokenizers.special_tokens import BOS, EOS
 
 
 __all__ = ["fast_beam_search"]

@@ -5,10 +5,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.generation.strategies import NextToken, greedy
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.state import DecodingState
+from attention_book.generation.strategies import NextToken, greedy
+from attention_book.tokenizers.special_tokens import BOS, EOS
 
 
 __all__ = ["drop_finished", "fast_generate"]

@@ -3,11 +3,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book.attention.caches import KeyValueCache
 from attention_book._checks import check_size, check_source
-from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.attention.caches import KeyValueCache
 from attention_book.generation.strategies import NextToken, greedy
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
 
 
 __all__ = ["generate"]

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import torch
 
-from attention_book.attention.caches import KeyValueCache
 from attention_book._checks import check_size, check_token_ids
-from attention_book.tokenizers.special_tokens import EOS
+from attention_book.attention.caches import KeyValueCache
 from attention_book.generation.strategies import NextToken, greedy
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
+from attention_book.tokenizers.special_tokens import EOS
 
 
 __all__ = ["Candidate", "fill_blank", "generate_text"]

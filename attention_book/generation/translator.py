@@ -5,25 +5,7 @@ from pathlib import Path
 
 import torch
 
-from attention_book.io.models import load_model
 from attention_book._checks import check_text, check_texts
-from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import UNSURE
-from attention_book.tokenizers.words import Tokenizer
-from attention_book.generation.beam import beam_search
-from attention_book.generation.confidence import (
-    Calibration,
-    Translation,
-    sequence_log_probs,
-)
-from attention_book.generation.generate import generate
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import (
-    IncrementalDecoder,
-    unsupported_part,
-)
-from attention_book.generation.fast_generate import fast_generate
 from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
@@ -31,7 +13,25 @@ from attention_book.compute import (
     compute_context,
     inference_copy,
 )
+from attention_book.data.batches import pad
+from attention_book.generation.beam import beam_search
+from attention_book.generation.confidence import (
+    Calibration,
+    Translation,
+    sequence_log_probs,
+)
+from attention_book.generation.cuda_graphs import StaticDecoder
+from attention_book.generation.decoder import (
+    IncrementalDecoder,
+    unsupported_part,
+)
+from attention_book.generation.fast_beam import fast_beam_search
+from attention_book.generation.fast_generate import fast_generate
+from attention_book.generation.generate import generate
+from attention_book.io.models import load_model
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import UNSURE
+from attention_book.tokenizers.words import Tokenizer
 
 
 __all__ = ["GRAMMAR", "Translator"]

@@ -4,17 +4,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS, UNSURE
-from attention_book.interpret.pictures import HeatMap
-from attention_book.generation.translator import Translator
-from attention_book.generation.classifier import Classifier
 from attention_book.data.images import read_digit
+from attention_book.generation.classifier import Classifier
+from attention_book.generation.translator import Translator
 from attention_book.interpret.attribution import leave_one_out
 from attention_book.interpret.mixing import (
     attention_rollout,
     mixing_matrices,
 )
+from attention_book.interpret.pictures import HeatMap
 from attention_book.interpret.probe import trace
+from attention_book.tokenizers.special_tokens import BOS, UNSURE
 
 
 __all__ = ["Explanation", "explain_image", "explain_sentence"]

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book._checks import check_layer_input, check_size, check_tensor
-from attention_book.interpret.probe import trace
 from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.interpret.probe import trace
 
 
 __all__ = [

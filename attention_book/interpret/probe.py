@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue
 from attention_book._checks import check_tensor
-from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import AdditiveAttention
+from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.models.graph import GraphAttention
 
 

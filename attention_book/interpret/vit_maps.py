@@ -7,8 +7,8 @@ from torch import Tensor
 
 from attention_book._checks import check_tensor
 from attention_book.attention.multi_head import attention_weights
-from attention_book.models.vit import ViT
 from attention_book.models.patches import Images
+from attention_book.models.vit import ViT
 
 
 __all__ = ["attention_maps", "rollout"]

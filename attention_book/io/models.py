@@ -11,13 +11,6 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from attention_book.io.files import read_signed, write_tensors
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import Tokenizer, WordTokenizer
-from attention_book.models.mask_predict import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-)
-from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.io.tensor_files import (
     FAULTS,
     Metadata,
@@ -27,13 +20,20 @@ from attention_book.io.tensor_files import (
     open_tensors,
     parse_json,
 )
+from attention_book.models.mask_predict import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+)
+from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
 from attention_book.tokenizers.bpe import (
     tokenizer_from_json,
     tokenizer_to_json,
 )
-from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit_config import ViTConfig
-from attention_book.models.vit import ViT
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
+from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 
 
 __all__ = [

@@ -15,7 +15,6 @@ from attention_book.io.models import (
     check_promise,
     save_model,
 )
-from attention_book.tokenizers.words import Tokenizer
 from attention_book.io.tensor_files import (
     Metadata,
     Tensors,
@@ -24,6 +23,7 @@ from attention_book.io.tensor_files import (
     open_tensors,
     parse_json,
 )
+from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.loop import Trainer
 
 

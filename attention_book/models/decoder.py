@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book._checks import check_tensor
-from attention_book.models.encoder import PostNorm
+from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
+from attention_book.models.encoder import PostNorm
 
 
 __all__ = ["Decoder", "DecoderLayer", "teacher_forcing_pair"]

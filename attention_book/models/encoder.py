@@ -6,13 +6,13 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValueCache
 from attention_book._checks import (
     check_layer_input,
     check_positive,
     check_rate,
     check_size,
 )
+from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
 

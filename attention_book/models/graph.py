@@ -10,13 +10,18 @@ from attention_book._checks import (
     check_layer_input,
     check_size,
 )
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward, PreNorm
+from attention_book.attention.functional import masked_softmax
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
     join_heads,
     split_heads,
 )
-from attention_book.attention.functional import masked_softmax
+from attention_book.models.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    PreNorm,
+)
 
 
 __all__ = ["GraphAttention", "NodeClassifier", "neighbour_mask"]

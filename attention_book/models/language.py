@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValueCache
-from attention_book.models.text_config import TextConfig
 from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
 
 
 __all__ = ["CausalLanguageModel", "MaskedLanguageModel"]

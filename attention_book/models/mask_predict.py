@@ -16,11 +16,11 @@ from attention_book._checks import (
     check_tensor,
     check_whole,
 )
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.functional import padding_mask
-from attention_book.training.loading import Batch
+from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
+from attention_book.training.loading import Batch
 
 
 __all__ = [

@@ -7,10 +7,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_lengths, check_tensor
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward, PreNorm
+from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import SinusoidalPositions
-from attention_book.attention.functional import padding_mask
+from attention_book.models.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    PreNorm,
+)
 
 
 __all__ = ["BLANK", "SpeechRecognizer", "ctc_collapse"]

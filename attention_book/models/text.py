@@ -7,8 +7,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValueCache
 from attention_book._checks import check_source, check_token_ids
+from attention_book.attention.caches import KeyValueCache
+from attention_book.attention.functional import padding_mask
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import LearnedPositions
 from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
@@ -16,9 +19,6 @@ from attention_book.models.encoder import (
     PostNorm,
     PreNorm,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.positions import LearnedPositions
-from attention_book.attention.functional import padding_mask
 from attention_book.models.text_config import TextConfig
 
 

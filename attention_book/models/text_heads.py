@@ -4,8 +4,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_size
-from attention_book.models.text_config import TextConfig
 from attention_book.models.text import TextEncoder
+from attention_book.models.text_config import TextConfig
 
 
 __all__ = ["SequenceClassifier", "TokenClassifier"]

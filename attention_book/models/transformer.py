@@ -9,13 +9,21 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, KeyValueCache, Position
 from attention_book._checks import (
     check_even,
     check_heads,
     check_size,
     check_source,
     check_token_ids,
+)
+from attention_book.attention.caches import KeyValue, KeyValueCache, Position
+from attention_book.attention.functional import padding_mask
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import (
+    ALiBiAttention,
+    LearnedPositions,
+    RotaryAttention,
+    SinusoidalPositions,
 )
 from attention_book.models.decoder import Decoder, DecoderLayer
 from attention_book.models.encoder import (
@@ -26,14 +34,6 @@ from attention_book.models.encoder import (
     PreNorm,
     SwiGLU,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.positions import (
-    ALiBiAttention,
-    LearnedPositions,
-    RotaryAttention,
-    SinusoidalPositions,
-)
-from attention_book.attention.functional import padding_mask
 
 
 __all__ = [

@@ -9,11 +9,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book._checks import check_layer_input, check_tensor
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward, PreNorm
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import LearnedPositions
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    PreNorm,
+)
 from attention_book.models.patches import Images, patchify
+from attention_book.models.vit_config import ViTConfig
 
 
 __all__ = ["ViT", "resize"]

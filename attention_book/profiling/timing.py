@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from attention_book.profiling.roofline import Roofline
 from attention_book.compute import ComputeConfig, compute_context
+from attention_book.profiling.roofline import Roofline
 
 
 __all__ = [

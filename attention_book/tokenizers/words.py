@@ -4,7 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 from attention_book.data.punctuation import detokenize, tokenize
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
+from attention_book.tokenizers.special_tokens import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL_TOKENS,
+)
 
 
 __all__ = ["Tokenizer", "WordTokenizer"]

@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book._checks import check_loss_inputs
+from attention_book.models.transformer import Transformer
 from attention_book.training.loading import Batch
 from attention_book.training.objective import translation_loss
-from attention_book.models.transformer import Transformer
 
 
 __all__ = ["chunked_cross_entropy", "chunked_translation_loss"]

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_number, check_size, check_tensor
+from attention_book.data.digits import Digits
+from attention_book.models.patches import Images
 from attention_book.training.config import TrainingConfig
 from attention_book.training.loading import to_device
 from attention_book.training.loop import Trainer
-from attention_book.data.digits import Digits
-from attention_book.models.patches import Images
 
 
 __all__ = [

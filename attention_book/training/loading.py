@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from attention_book.attention.packed import PaddingLayout
+from attention_book.compute import bucket_length
 from attention_book.data.batches import make_batches, pad
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import Tokenizer
-from attention_book.attention.packed import PaddingLayout
-from attention_book.compute import bucket_length
 from attention_book.training.config import TrainingConfig
 
 

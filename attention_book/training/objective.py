@@ -5,11 +5,11 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book.models.decoder import teacher_forcing_pair
 from attention_book.attention.packed import PackedMask
+from attention_book.models.decoder import teacher_forcing_pair
+from attention_book.models.transformer import Transformer
 from attention_book.training.loading import Batch
 from attention_book.training.losses import cross_entropy
-from attention_book.models.transformer import Transformer
 
 
 __all__ = ["LossFunction", "ModelWithLoss", "translation_loss"]

@@ -14,9 +14,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from attention_book.generation.translator import Translator
 from attention_book.interpret.explanations import explain_sentence
 from attention_book.interpret.pictures import to_html
-from attention_book.generation.translator import Translator
 from literate.chapter import ROOT
 from literate.glossary import terms
 from tests.browser.conftest import WIDE, Visitor
@@ -509,7 +509,9 @@ def test_package_and_chapter_link_both_ways(
 ) -> None:
     page = visit.open(f"/{edition}/{FUSED}")
     page.locator(".api a", has_text="fused_attention").click()
-    page.wait_for_url("**/api/scoring/#attention_book.attention.functional.fused_attention")
+    page.wait_for_url(
+        "**/api/scoring/#attention_book.attention.functional.fused_attention"
+    )
     entry = page.locator(".doc-object:has(h2:has-text('fused_attention'))")
     entry.locator(f"+ p a[href*='{FUSED}']").click()
     page.wait_for_url(f"**/{edition}/{FUSED}#fused")

@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 import torch
 
+from attention_book.compute import get_compute_config
 from attention_book.data.batches import pad
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.generation.generate import generate
 from attention_book.generation import cuda_graphs as captured
 from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.compute import get_compute_config
+from attention_book.generation.generate import generate
+from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
     BatchLoader,
     Example,
     Trainer,
     TrainingConfig,
 )
-from attention_book.models.transformer import Transformer
 from tests.factories import compile_backend, make_transformer, needs_bf16
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.cuda_graphs import StaticDecodingState
-from attention_book.training import make_batch, translation_loss
+from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.models.transformer import Transformer
 from attention_book.models.vit import ViT
+from attention_book.training import make_batch, translation_loss
 from tests.factories import make_config, make_examples, make_vit_config
 
 

@@ -7,14 +7,17 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValueCache, StaticKeyValueCache
-from attention_book.attention.multi_head import MultiHeadAttention, attention_weights
+from attention_book.attention.functional import padding_mask
+from attention_book.attention.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+)
 from attention_book.attention.positions import (
     ALiBiAttention,
     LearnedPositions,
     RotaryAttention,
     SinusoidalPositions,
 )
-from attention_book.attention.functional import padding_mask
 
 
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}

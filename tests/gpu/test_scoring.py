@@ -7,17 +7,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.attention.pooling import gaussian_pooling
-from attention_book.compute import (
-    compute_context,
-    get_compute_config,
-    selected_kernel,
-)
 from attention_book.attention.functional import (
     causal_mask,
     fused_attention,
     padding_mask,
     scaled_dot_product_attention,
+)
+from attention_book.attention.pooling import gaussian_pooling
+from attention_book.compute import (
+    compute_context,
+    get_compute_config,
+    selected_kernel,
 )
 from tests.factories import needs_bf16
 

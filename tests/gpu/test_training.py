@@ -17,19 +17,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_book.profiling import measure_roofline, time_calls
-from attention_book.training.chunked_loss import (
-    chunked_cross_entropy,
-    chunked_translation_loss,
-)
 from attention_book.compute import get_compute_config
+from attention_book.data.digits import Digits
+from attention_book.profiling import measure_roofline, time_calls
 from attention_book.training import (
     BatchLoader,
     Trainer,
     TrainingConfig,
     make_batch,
 )
-from attention_book.data.digits import Digits
+from attention_book.training.chunked_loss import (
+    chunked_cross_entropy,
+    chunked_translation_loss,
+)
 from attention_book.training.images import ImageBatches
 from tests.factories import make_examples, make_transformer
 

@@ -9,18 +9,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.models.mask_predict import (
-    MaskedTransformer,
-    MaskedTransformerConfig,
-    masked_loss,
-)
+from attention_book.attention.functional import fused_attention
 from attention_book.compute import (
     Kernel,
     compute_context,
     get_compute_config,
 )
-from attention_book.attention.functional import fused_attention
+from attention_book.models.mask_predict import (
+    MaskedTransformer,
+    MaskedTransformerConfig,
+    masked_loss,
+)
+from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
     BatchLoader,
     Example,

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from attention_book.io.files import write_tensors
-from attention_book.tokenizers.words import Tokenizer
 from attention_book.io.pretrained.families import FAMILIES, family_of
 from attention_book.io.pretrained.family import Family
 from attention_book.io.pretrained.foreign_tokenizers import (
@@ -33,9 +32,13 @@ from attention_book.io.pretrained.settings import (
     read_small,
 )
 from attention_book.io.pretrained.vit import load_vit
-from attention_book.models.text_heads import SequenceClassifier, TokenClassifier
 from attention_book.io.tensor_files import FAULTS, one_line, open_tensors
+from attention_book.models.text_heads import (
+    SequenceClassifier,
+    TokenClassifier,
+)
 from attention_book.models.vit import ViT
+from attention_book.tokenizers.words import Tokenizer
 
 
 __all__ = ["Pretrained", "fingerprint", "from_pretrained", "save_pretrained"]

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from attention_book._checks import check_text
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.io.pretrained.marian import MarianConfig, book_ids
 from attention_book.io.pretrained.settings import read_json, read_small
 from attention_book.io.tensor_files import one_line, parse_json
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
 __all__ = ["MarianTokenizer", "TextTokenizer"]

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_book.models.decoder import DecoderLayer
-from attention_book.models.encoder import EncoderLayer
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.io.pretrained.layout import JoinedViews, Layout
+from attention_book.models.decoder import DecoderLayer
+from attention_book.models.encoder import EncoderLayer
 
 
 __all__ = ["Layer", "layer_parts", "map_layer", "map_weights"]

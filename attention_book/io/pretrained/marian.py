@@ -8,14 +8,17 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, KeyValueCache, Position
 from attention_book._checks import check_vectors
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.models.encoder import FeedForward
-from attention_book.attention.positions import SinusoidalPositions, position_angles
+from attention_book.attention.caches import KeyValue, KeyValueCache, Position
+from attention_book.attention.positions import (
+    SinusoidalPositions,
+    position_angles,
+)
 from attention_book.io.pretrained.layers import map_layer
 from attention_book.io.pretrained.layout import JoinedViews, Layout
+from attention_book.models.encoder import FeedForward
 from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
 __all__ = [

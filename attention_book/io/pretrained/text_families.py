@@ -1,15 +1,18 @@
 # Made from docs/source/pretrained-files.md (9ad0e4f1f3e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
+from attention_book.io.pretrained.family import Family
+from attention_book.io.pretrained.settings import Settings
+from attention_book.io.pretrained.text_layouts import bert_layout, gpt2_layout
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.io.pretrained.family import Family
-from attention_book.io.pretrained.settings import Settings
-from attention_book.io.pretrained.text_layouts import bert_layout, gpt2_layout
 from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import SequenceClassifier, TokenClassifier
+from attention_book.models.text_heads import (
+    SequenceClassifier,
+    TokenClassifier,
+)
 
 
 __all__ = ["TEXT_FAMILIES"]

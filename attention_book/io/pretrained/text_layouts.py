@@ -1,13 +1,13 @@
 # Made from docs/source/pretrained-files.md (5b950b62f8dd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
+from attention_book.io.pretrained.layers import map_layer, map_weights
+from attention_book.io.pretrained.layout import JoinedViews, Layout
+from attention_book.io.pretrained.names import GPT2_LAYER
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.io.pretrained.layers import map_layer, map_weights
-from attention_book.io.pretrained.layout import JoinedViews, Layout
-from attention_book.io.pretrained.names import GPT2_LAYER
 from attention_book.models.text_heads import SequenceClassifier
 
 

@@ -19,8 +19,8 @@ from attention_book.io.pretrained.reading import (
 )
 from attention_book.io.pretrained.settings import Settings
 from attention_book.io.tensor_files import Tensors, open_tensors
-from attention_book.models.vit_config import ViTConfig
 from attention_book.models.vit import ViT
+from attention_book.models.vit_config import ViTConfig
 
 
 __all__ = ["TIMM", "VIT", "load_vit", "timm_layout", "vit_layout"]

@@ -1,5 +1,8 @@
 # Made from docs/source/processes.md (ac5b7466b5b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.training.processes.errors import USER_ERRORS, is_peer_failure
+from attention_book.training.processes.errors import (
+    USER_ERRORS,
+    is_peer_failure,
+)
 from attention_book.training.processes.failures import (
     ErrorReporter,
     process_group,

@@ -13,7 +13,11 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
-from attention_book.training.processes.errors import USER_ERRORS, is_peer_failure
+from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
+from attention_book.training.processes.errors import (
+    USER_ERRORS,
+    is_peer_failure,
+)
 from attention_book.training.processes.rendezvous import (
     TIMEOUT,
     _init_process_group,
@@ -21,7 +25,6 @@ from attention_book.training.processes.rendezvous import (
     get_rank_info,
 )
 from attention_book.training.processes.shards import steps_saved
-from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 
 
 __all__ = ["ErrorReporter", "process_group", "sigterm_handler"]

@@ -7,8 +7,11 @@ import torch
 import torch.distributed as dist
 
 from attention_book.compute import get_compute_config
-from attention_book.training.scale_out import DataParallel, FullyShardedDataParallel
 from attention_book.training.parallel import ParallelStrategy
+from attention_book.training.scale_out import (
+    DataParallel,
+    FullyShardedDataParallel,
+)
 
 
 __all__ = [

@@ -12,7 +12,10 @@ from attention_book.io.progress import (
     load_checkpoint,
     save_checkpoint,
 )
+from attention_book.io.tensor_files import Metadata
 from attention_book.tokenizers.words import Tokenizer
+from attention_book.training.loop import Trainer
+from attention_book.training.parallel import ParallelStrategy
 from attention_book.training.processes.shards import (
     _shards_folder,
     load_full,
@@ -23,9 +26,6 @@ from attention_book.training.processes.shards import (
     steps_saved,
 )
 from attention_book.training.scale_out import FullyShardedDataParallel
-from attention_book.io.tensor_files import Metadata
-from attention_book.training.loop import Trainer
-from attention_book.training.parallel import ParallelStrategy
 
 
 __all__ = [

@@ -25,8 +25,6 @@ from attention_book.io.progress import (
     load_checkpoint,
     save_checkpoint,
 )
-from attention_book.tokenizers.words import Tokenizer
-from attention_book.training.processes.errors import is_peer_failure
 from attention_book.io.tensor_files import (
     FAULTS,
     Metadata,
@@ -37,8 +35,10 @@ from attention_book.io.tensor_files import (
     open_tensors,
     parse_json,
 )
+from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.loop import Trainer
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
+from attention_book.training.processes.errors import is_peer_failure
 
 
 __all__ = [
