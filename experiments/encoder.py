@@ -1,6 +1,6 @@
 """Deep encoders: what becomes of the tokens, of the gradient, and of training.
 
-Chapter 8. Fresh stacks are measured first. Then encoders learn to sort twelve
+Fresh stacks are measured first. Then encoders learn to sort twelve
 numbers, post-norm and pre-norm, with and without warm-up, alike otherwise.
 """
 

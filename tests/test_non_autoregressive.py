@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_book.attention.functional import padding_mask
 from attention_book.data.batches import pad
+from attention_book.models.encoder import Norm
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
@@ -18,7 +19,7 @@ from attention_book.models.mask_predict import (
     random_mask,
     refine,
 )
-from attention_book.models.transformer import Norm, Positions
+from attention_book.models.transformer import Positions
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.training import (
     Batch,

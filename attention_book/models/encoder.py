@@ -1,4 +1,4 @@
-# Made from docs/source/layers.md (e97d7b4e05e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (c2ab5421df00). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
@@ -187,10 +187,7 @@ class Encoder(nn.Module):
 class PreNorm(nn.Module):
     """Layer normalisation, then the sublayer: x + f(LayerNorm(x)).
 
-    Args:
-        d_model: Width of the token vectors.
-        dropout: Dropout rate of f.
-        eps: What the normalisation adds to the variance.
+    The arguments are those of PostNorm.
 
     Source: Xiong et al. (2020), figure 1.
     """

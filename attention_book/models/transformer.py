@@ -1,4 +1,4 @@
-# Made from docs/source/configuration.md (c8a584926217). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/transformer.md (ba213f3b8ee1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The whole Transformer and its configuration.
 
 Explained in the chapter "The whole Transformer".
@@ -44,7 +44,6 @@ __all__ = [
     "PRESETS",
     "Embedding",
     "FeedForwardKind",
-    "Norm",
     "Positions",
     "Transformer",
     "TransformerConfig",
@@ -169,24 +168,6 @@ def _layer_options(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def _final_norm(config: TransformerConfig) -> nn.Module | None:
-    """Return the norm at the end of a stack, which only pre-norm needs."""
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
-
-
-PRESETS: dict[str, dict[str, Any]] = {  # the first is the grammar's
-    "small": {
-        "d_model": 128,
-        "n_heads": 4,
-        "d_ff": 512,
-        "n_layers": 2,
-        "norm": "pre",
-    },
-    "base": {},
-    "big": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3},
-}
-
-
 class Transformer(nn.Module):
     """The whole model: source in, logits of the next token out.
 
@@ -205,16 +186,17 @@ class Transformer(nn.Module):
 
         sizes = config.d_model, config.n_heads, config.d_ff
         options = _layer_options(config)
+        final_norm = nn.LayerNorm if config.norm == "pre" else nn.Identity
         self.encoder = Encoder(
             [EncoderLayer(*sizes, **options) for _ in range(config.n_layers)],
-            _final_norm(config),
+            final_norm(config.d_model),
         )
         options["cross_attention"] = partial(
             MultiHeadAttention, n_kv_heads=config.n_kv_heads
         )
         self.decoder = Decoder(
             [DecoderLayer(*sizes, **options) for _ in range(config.n_layers)],
-            _final_norm(config),
+            final_norm(config.d_model),
         )
 
     def encode(
@@ -264,3 +246,16 @@ class Transformer(nn.Module):
     def big(cls, vocab_size: int = 37_000, **changes: Any) -> "Transformer":
         """Make the paper's big model, with changes to its configuration."""
         return cls.base(vocab_size, **PRESETS["big"] | changes)
+
+
+PRESETS: dict[str, dict[str, Any]] = {  # the first is the grammar's
+    "small": {
+        "d_model": 128,
+        "n_heads": 4,
+        "d_ff": 512,
+        "n_layers": 2,
+        "norm": "pre",
+    },
+    "base": {},
+    "big": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3},
+}
