@@ -1,4 +1,4 @@
-"""A decoder that sees the future while it learns: chapter 9.
+"""A decoder that sees the future while it learns.
 
 A decoder layer learns to write eight digits in order, once with its causal
 mask and once without. The loss is that of teacher forcing, with the source

@@ -1,4 +1,4 @@
-"""One context vector for all words, or one for each: chapter 4.
+"""One context vector for all words, or one for each.
 
 Both models translate sentences of one to three clauses, trained alike on
 batches drawn anew, and are tested on sentences of one to four.

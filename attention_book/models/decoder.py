@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoder.md (0094a5117d3d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (decd09da1a56). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
@@ -150,10 +150,9 @@ class Decoder(nn.Module):
         there is a cache for each layer.
         """
         layers = list(self.layers)
-        memories = memory
-        if isinstance(memory, Tensor):
-            memories = [memory] * len(layers)
-        caches = [None] * len(layers) if caches is None else caches
+        n = len(layers)
+        memories = memory if isinstance(memory, Sequence) else [memory] * n
+        caches = [None] * n if caches is None else caches
         for layer, kv, cache in zip(layers, memories, caches, strict=True):
             x = layer(
                 x, kv, memory_mask, cache, mask=mask, is_causal=is_causal

@@ -1,4 +1,4 @@
-# Made from docs/attention/recurrent.md (ef4539b81b57). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/recurrent.md (adfd03191ea9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Recurrent encoder–decoders, without attention and with it.
 
 Explained in the chapter "Encoder–decoder with attention".
@@ -56,11 +56,10 @@ class RecurrentEncoder(nn.Module):
         lengths: Int[Tensor, " batch"],
     ) -> EncoderOutput:
         """Encode the first lengths[b] tokens of each sentence b."""
-        n_tokens = lengths.cpu()  # where pack_padded_sequence wants them
-        check_source(source, n_tokens, self.embedding.num_embeddings)
+        check_source(source, lengths, self.embedding.num_embeddings)
         x = self.embedding(source)  # (batch, source, d_model)
         packed = pack_padded_sequence(
-            x, n_tokens, batch_first=True, enforce_sorted=False
+            x, lengths.cpu(), batch_first=True, enforce_sorted=False
         )
         packed_states, last = self.gru(packed)
         states, _ = pad_packed_sequence(
