@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoder.md (decd09da1a56). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (a890d3cb84f9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
@@ -14,6 +14,7 @@ from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
 from attention_book.models.encoder import (
     FeedForward,
+    MakeAttention,
     Norm,
     residual_connections,
 )
@@ -64,12 +65,8 @@ class DecoderLayer(nn.Module):
         norm: Norm = "post",
         dropout: float = 0.0,
         eps: float = 1e-5,
-        self_attention: Callable[
-            [int, int], MultiHeadAttention
-        ] = MultiHeadAttention,
-        cross_attention: Callable[
-            [int, int], MultiHeadAttention
-        ] = MultiHeadAttention,
+        self_attention: MakeAttention = MultiHeadAttention,
+        cross_attention: MakeAttention = MultiHeadAttention,
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
     ) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-# Made from docs/transformer/encoder.md (c2ab5421df00). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (fa2e50a87ac2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
@@ -22,6 +22,7 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "MakeAttention",
     "Norm",
     "PostNorm",
     "PreNorm",
@@ -31,6 +32,7 @@ __all__ = [
 
 
 Norm = Literal["post", "pre"]
+MakeAttention = Callable[[int, int], MultiHeadAttention]
 
 
 class FeedForward(nn.Module):
@@ -121,9 +123,7 @@ class EncoderLayer(nn.Module):
         norm: Norm = "post",
         dropout: float = 0.0,
         eps: float = 1e-5,
-        self_attention: Callable[
-            [int, int], MultiHeadAttention
-        ] = MultiHeadAttention,
+        self_attention: MakeAttention = MultiHeadAttention,
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
     ) -> None:
         super().__init__()
@@ -225,24 +225,19 @@ class SwiGLU(nn.Module):
         d_model: Width of input and output.
         d_ff: Width in the middle; 8/3 d_model has as many parameters as a
             FeedForward of 4 d_model, biases aside.
-        dropout: Dropout rate of the middle; not in eq. 6.
 
     Source: Shazeer (2020), §2, eq. 6.
     """
 
-    def __init__(
-        self, d_model: int, d_ff: int, *, dropout: float = 0.0
-    ) -> None:
+    def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
         check_size("d_ff", d_ff)
-        check_rate("dropout", dropout)
         self.up_proj = nn.Linear(d_model, 2 * d_ff, bias=False)  # W beside V
         self.down_proj = nn.Linear(d_ff, d_model, bias=False)
-        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch d_model"]:
         """Apply the network to each token."""
         gate, content = self.up_proj(x).chunk(2, dim=-1)
-        return self.down_proj(self.dropout(F.silu(gate) * content))
+        return self.down_proj(F.silu(gate) * content)
