@@ -163,9 +163,9 @@ def test_dropout_reaches_every_sublayer() -> None:
     torch.manual_seed(0)
     network = FeedForward(D, D_FF, dropout=0.5)
     assert not torch.allclose(network(x), network(x))
-    connection = PostNorm(D, 0.5)
-    once, again = (connection(x, nn.Identity()) for _ in "ab")
-    assert not torch.allclose(once, again)
+    for connection in PostNorm(D, 0.5), PreNorm(D, 0.5):
+        once, again = (connection(x, nn.Identity()) for _ in "ab")
+        assert not torch.allclose(once, again)
 
 
 @pytest.mark.parametrize("norm", NORMS)

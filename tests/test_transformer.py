@@ -150,7 +150,7 @@ def test_order_matters_and_padding_does_not(positions: str) -> None:
     torch.testing.assert_close(model(padded, LENGTHS, target), usual)
     # Not flip: it leaves all distances, and so ALiBi, as they are.
     moved = model(source.roll(1, dims=1), LENGTHS, target)
-    assert not torch.allclose(moved[0], usual[0])  # of full length
+    assert not torch.allclose(moved[0], usual[0], atol=1e-3)  # full length
 
 
 def test_embeddings_are_scaled_tied_and_shared_as_asked() -> None:
