@@ -1,5 +1,8 @@
 """attention_book.models.encoder against PyTorch's layers and plain formulas."""
 
+from functools import partial
+from typing import get_args
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -7,15 +10,16 @@ from torch import Tensor, nn
 
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import RotaryAttention
 from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
     FeedForward,
+    Norm,
     PostNorm,
     PreNorm,
     SwiGLU,
 )
-from literate.chapter import defined_in
 from tests.torch_state import randomise, stack_state
 
 
@@ -26,6 +30,7 @@ HEADS = 4
 D_FF = 40
 LAYERS = 2
 LENGTHS = torch.tensor([7, 2, 4])
+NORMS = get_args(Norm)
 
 
 def make_input() -> Tensor:
@@ -34,19 +39,24 @@ def make_input() -> Tensor:
 
 
 def make_encoder(
-    residual: type[PostNorm], dropout: float = 0.0, activation: object = F.relu
+    norm: Norm, dropout: float = 0.0, activation: object = F.relu
 ) -> Encoder:
     torch.manual_seed(1)
     layers = [
         EncoderLayer(
-            MultiHeadAttention(D, HEADS, dropout=dropout),
-            FeedForward(D, D_FF, activation=activation, dropout=dropout),
-            (residual(D, dropout), residual(D, dropout)),
+            D,
+            HEADS,
+            D_FF,
+            norm=norm,
+            dropout=dropout,
+            self_attention=partial(MultiHeadAttention, dropout=dropout),
+            feed_forward=partial(
+                FeedForward, activation=activation, dropout=dropout
+            ),
         )
         for _ in range(LAYERS)
     ]
-    norm = nn.LayerNorm(D) if residual is PreNorm else None
-    encoder = Encoder(layers, norm)
+    encoder = Encoder(layers, nn.LayerNorm(D) if norm == "pre" else None)
     randomise(encoder)
     return encoder
 
@@ -74,11 +84,11 @@ def torch_encoder(ours: Encoder, activation: object) -> nn.TransformerEncoder:
 
 
 @pytest.mark.parametrize("activation", [F.relu, F.gelu])
-@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
+@pytest.mark.parametrize("norm", NORMS)
 def test_it_equals_pytorch_forward_and_backward(
-    residual: type[PostNorm], activation: object
+    norm: Norm, activation: object
 ) -> None:
-    ours = make_encoder(residual, activation=activation)
+    ours = make_encoder(norm, activation=activation)
     theirs = torch_encoder(ours, activation)
     mask = padding_mask(LENGTHS, LENGTH)
     a, b = (make_input().requires_grad_() for _ in "ab")
@@ -94,30 +104,6 @@ def test_it_equals_pytorch_forward_and_backward(
         mine_ff = ours.layers[i].feed_forward.up_proj.weight.grad
         other_ff = theirs.layers[i].linear1.weight.grad
         torch.testing.assert_close(mine_ff, other_ff, atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "residual"),
-    [("EncoderLayer", PostNorm), ("PreNormEncoderLayer", PreNorm)],
-)
-def test_a_layer_equals_the_plain_class_of_its_chapter(
-    name: str, residual: type[PostNorm]
-) -> None:
-    chapter = defined_in(
-        "docs/transformer/encoder.md", "EncoderLayer", "PreNormEncoderLayer"
-    )
-    plain = chapter[name](D, HEADS, D_FF)
-    ours = make_encoder(residual).layers[0]
-    state = ours.state_dict()
-    for i in (0, 1):
-        for kind in ("weight", "bias"):
-            moved = state.pop(f"residuals.{i}.norm.{kind}")
-            state[f"norm{i + 1}.{kind}"] = moved
-    plain.load_state_dict(state)
-    x = make_input()
-    mask = padding_mask(LENGTHS, LENGTH)
-    torch.testing.assert_close(ours(x), plain(x))
-    torch.testing.assert_close(ours(x, mask), plain(x, mask))
 
 
 def test_a_feed_forward_network_is_its_formula_token_by_token() -> None:
@@ -148,7 +134,9 @@ def test_swiglu_is_its_formula() -> None:
 
 
 @pytest.mark.parametrize("residual", [PostNorm, PreNorm])
-def test_norms_stand_where_their_names_say(residual: type[PostNorm]) -> None:
+def test_norms_stand_where_their_names_say(
+    residual: type[PostNorm] | type[PreNorm],
+) -> None:
     torch.manual_seed(0)
     connection = residual(D)
     x = 5 * make_input() + 3
@@ -161,31 +149,28 @@ def test_norms_stand_where_their_names_say(residual: type[PostNorm]) -> None:
     torch.testing.assert_close(connection(x, sublayer), expected)
 
 
-@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
-def test_dropout_acts_in_training_only(residual: type[PostNorm]) -> None:
-    encoder = make_encoder(residual, dropout=0.5)
+@pytest.mark.parametrize("norm", NORMS)
+def test_dropout_acts_in_training_only(norm: Norm) -> None:
+    encoder = make_encoder(norm, dropout=0.5)
     x = make_input()
     assert not torch.allclose(encoder(x), encoder(x))
     encoder.eval()
-    torch.testing.assert_close(encoder(x), make_encoder(residual)(x))
+    torch.testing.assert_close(encoder(x), make_encoder(norm)(x))
 
 
 def test_dropout_reaches_every_sublayer() -> None:
     x = make_input()
     torch.manual_seed(0)
-    for network in (
-        FeedForward(D, D_FF, dropout=0.5),
-        SwiGLU(D, 9, dropout=0.5),
-    ):
-        assert not torch.allclose(network(x), network(x))
-    connection = PostNorm(D, 0.5)
-    once, again = (connection(x, nn.Identity()) for _ in "ab")
-    assert not torch.allclose(once, again)
+    network = FeedForward(D, D_FF, dropout=0.5)
+    assert not torch.allclose(network(x), network(x))
+    for connection in PostNorm(D, 0.5), PreNorm(D, 0.5):
+        once, again = (connection(x, nn.Identity()) for _ in "ab")
+        assert not torch.allclose(once, again)
 
 
-@pytest.mark.parametrize("residual", [PostNorm, PreNorm])
-def test_padding_reaches_no_real_token(residual: type[PostNorm]) -> None:
-    encoder = make_encoder(residual).eval()
+@pytest.mark.parametrize("norm", NORMS)
+def test_padding_reaches_no_real_token(norm: Norm) -> None:
+    encoder = make_encoder(norm).eval()
     x = make_input()
     mask = padding_mask(LENGTHS, LENGTH)
     changed = torch.where(mask[:, 0, 0, :, None], x, 99.0)
@@ -193,3 +178,31 @@ def test_padding_reaches_no_real_token(residual: type[PostNorm]) -> None:
     torch.testing.assert_close(
         encoder(changed, mask)[real], encoder(x, mask)[real]
     )
+
+
+def test_what_makes_the_sublayers_can_be_handed_over() -> None:
+    layer = EncoderLayer(
+        D,
+        HEADS,
+        D_FF,
+        norm="pre",
+        eps=1e-3,
+        self_attention=RotaryAttention,
+        feed_forward=SwiGLU,
+    )
+    assert type(layer.self_attention) is RotaryAttention
+    assert type(layer.feed_forward) is SwiGLU
+    for residual in layer.residuals:
+        assert type(residual) is PreNorm
+        assert residual.norm.eps == 1e-3
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_norm_that_is_neither_is_named() -> None:
+    with pytest.raises(ValueError, match=r"norm must be .*, got 'middle'"):
+        EncoderLayer(D, HEADS, D_FF, norm="middle")
+
+
+def test_a_cache_for_each_layer_is_asked_for() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        make_encoder("pre")(make_input(), caches=[None])

@@ -11,7 +11,6 @@ from attention_book.models.seq2seq import (
     AttentiveSeq2Seq,
     RecurrentEncoder,
     Seq2Seq,
-    greedy_decode,
 )
 
 
@@ -133,49 +132,19 @@ def test_padding_changes_nothing_and_gets_no_gradient(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_greedy_equals_reading_everything_again(kind: type[Seq2Seq]) -> None:
+def test_step_by_step_equals_all_at_once(kind: type[Seq2Seq]) -> None:
     model = make_model(kind)
-    source, _ = make_token_ids()
-    bos = 1
-    max_length = 9
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter *= 3  # so that not all end at once
-    spread = 0
-    for eos in range(TARGET_VOCAB_SIZE):
-        found = greedy_decode(
-            model, source, LENGTHS, bos=bos, eos=eos, max_length=max_length
-        )
-        lengths = []
-        for b in range(BATCH):
-            target = [bos]
-            while len(target) <= max_length and eos not in target[1:]:
-                alone = source[b : b + 1], LENGTHS[b : b + 1]
-                logits = model(*alone, torch.tensor([target]))
-                target.append(int(logits[0, -1].argmax()))
-            lengths.append(len(target) - 1)
-            padded = target[1:] + [eos] * (found.shape[1] - lengths[-1])
-            assert found[b].tolist() == padded
-        assert found.shape[1] == max(lengths)
-        spread = max(spread, max(lengths) - min(lengths))
-    assert spread > 2  # some ended long before others
-
-
-def test_it_stops_when_all_have_ended() -> None:
-    model = make_model(Seq2Seq)
-    with torch.no_grad():
-        model.output.bias[2] += 100
-    source, _ = make_token_ids()
-    found = greedy_decode(model, source, LENGTHS, bos=1, eos=2, max_length=9)
-    assert found.tolist() == [[2]] * BATCH
-
-
-def test_a_max_length_of_0_gives_no_tokens() -> None:
-    source, _ = make_token_ids()
-    found = greedy_decode(
-        make_model(Seq2Seq), source, LENGTHS, bos=1, eos=2, max_length=0
+    source, target = make_token_ids()
+    encoded = model.encoder(source, LENGTHS)
+    state = encoded.context[None]
+    steps = []
+    for tokens in target.split([1, 2, 2], dim=1):
+        logits, state, weights = model.decode_step(tokens, state, encoded)
+        steps.append(logits)
+        assert (weights is None) == (kind is Seq2Seq)
+    torch.testing.assert_close(
+        torch.cat(steps, dim=1), model(source, LENGTHS, target)
     )
-    assert found.shape == (BATCH, 0)
 
 
 def test_an_odd_width_is_named() -> None:
@@ -189,8 +158,6 @@ def test_an_odd_width_is_named() -> None:
         ([7, 0, 4], r"lengths must be from 1 to 7, got \[7, 0, 4\]"),
         ([7, 8, 4], r"lengths must be from 1 to 7, got \[7, 8, 4\]"),
         ([7, 2], "lengths must be one for each of 3 sources, got 2"),
-        ([[7], [2], [4]], "lengths must be whole numbers .* shape .3, 1."),
-        ([7.0, 2.0, 4.0], "lengths must be whole numbers .* torch.float32"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -204,7 +204,7 @@ def a_cache() -> list[KeyValueCache]:
         ),
         (
             {"caches": a_cache()[1:], "is_causal": True},
-            "caches must be one for each of 2 layers, got 1",
+            r"zip\(\) argument 2 is shorter",
         ),
     ],
 )

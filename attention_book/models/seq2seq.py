@@ -1,4 +1,9 @@
-# Made from docs/source/seq2seq.md (25182af8d1f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/recurrent.md (cb3241946757). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Recurrent encoder–decoders, without attention and with it.
+
+Explained in the chapter "Encoder–decoder with attention".
+"""
+
 from typing import NamedTuple
 
 import torch
@@ -6,13 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention_book._checks import (
-    check_even,
-    check_size,
-    check_source,
-    check_tensor,
-    check_token_ids,
-)
+from attention_book._checks import check_even, check_size, check_source
 from attention_book.attention.functional import AdditiveAttention, padding_mask
 
 
@@ -21,7 +20,6 @@ __all__ = [
     "EncoderOutput",
     "RecurrentEncoder",
     "Seq2Seq",
-    "greedy_decode",
 ]
 
 
@@ -40,13 +38,10 @@ class RecurrentEncoder(nn.Module):
         vocab_size: Size of the vocabulary.
         d_model: Width of embeddings and states; even, half each direction.
 
-    Raises:
-        ValueError: The width is odd.
-
     Source: Bahdanau et al. (2015), §3.2; the context vector is added.
     """
 
-    def __init__(self, *, vocab_size: int, d_model: int) -> None:
+    def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()
         check_size("vocab_size", vocab_size)
         check_even("d_model", d_model)
@@ -60,28 +55,18 @@ class RecurrentEncoder(nn.Module):
         source: Int[Tensor, "batch source"],
         lengths: Int[Tensor, " batch"],
     ) -> EncoderOutput:
-        """Encode the first lengths[b] tokens of each sentence b.
-
-        Raises:
-            ValueError: Lengths that don't fit the source.
-        """
-        vocab_size = self.embedding.num_embeddings
-        check_tensor("lengths", lengths)
-        n_tokens = lengths.cpu()  # where pack_padded_sequence wants them
-        check_source(source, n_tokens, vocab_size)
-        if not len(source):
-            raise ValueError("source must hold one or more, got none")
-        max_length = source.shape[1]
-        x = self.embedding(source)
+        """Encode the first lengths[b] tokens of each sentence b."""
+        check_source(source, lengths, self.embedding.num_embeddings)
+        x = self.embedding(source)  # (batch, source, d_model)
         packed = pack_padded_sequence(
-            x, n_tokens, batch_first=True, enforce_sorted=False
+            x, lengths.cpu(), batch_first=True, enforce_sorted=False
         )
         packed_states, last = self.gru(packed)
         states, _ = pad_packed_sequence(
-            packed_states, batch_first=True, total_length=max_length
+            packed_states, batch_first=True, total_length=source.shape[1]
         )
-        context = torch.cat([last[0], last[1]], dim=-1)
-        mask = padding_mask(lengths.to(x.device), max_length)[:, 0]
+        context = torch.cat([last[0], last[1]], dim=-1)  # (batch, d_model)
+        mask = padding_mask(lengths.to(x.device), source.shape[1])[:, 0]
         return EncoderOutput(states, context, mask)
 
 
@@ -99,7 +84,10 @@ class Seq2Seq(nn.Module):
     """
 
     def __init__(
-        self, *, source_vocab_size: int, target_vocab_size: int, d_model: int
+        self,
+        source_vocab_size: int,
+        target_vocab_size: int,
+        d_model: int = 64,
     ) -> None:
         super().__init__()
         self.config = {
@@ -107,9 +95,7 @@ class Seq2Seq(nn.Module):
             "target_vocab_size": target_vocab_size,
             "d_model": d_model,
         }
-        self.encoder = RecurrentEncoder(
-            vocab_size=source_vocab_size, d_model=d_model
-        )
+        self.encoder = RecurrentEncoder(source_vocab_size, d_model)
         check_size("target_vocab_size", target_vocab_size)
         self.embedding = nn.Embedding(target_vocab_size, d_model)
         self.decoder = nn.GRU(d_model, d_model, batch_first=True)
@@ -135,13 +121,6 @@ class Seq2Seq(nn.Module):
             The logits of the token after each, the new state, and the
             attention weights if there are any.
         """
-        vocab_size = self.embedding.num_embeddings
-        check_token_ids("target", target, vocab_size)
-        if len(target) != state.shape[1] or not target.shape[1]:
-            raise ValueError(
-                f"target must be ({state.shape[1]}, length >= 1), as many as "
-                f"sources, got shape {tuple(target.shape)}"
-            )
         states, state = self.decoder(self.embedding(target), state)
         context, weights = self.context_vectors(states, encoded)
         logits = self.output(torch.cat([states, context], dim=-1))
@@ -162,23 +141,19 @@ class Seq2Seq(nn.Module):
 class AttentiveSeq2Seq(Seq2Seq):
     """A GRU encoder–decoder: a context vector C_i for each target token.
 
-    Args:
-        source_vocab_size: Size of the source vocabulary.
-        target_vocab_size: Size of the target vocabulary.
-        d_model: Width of embeddings, states and scoring network; even.
+    The arguments are those of Seq2Seq.
 
     Source: Bahdanau et al. (2015), §3.1, eq. 5 and 6, after the GRU as in
         Luong et al. (2015), §3, without the tanh of their eq. 5.
     """
 
     def __init__(
-        self, *, source_vocab_size: int, target_vocab_size: int, d_model: int
+        self,
+        source_vocab_size: int,
+        target_vocab_size: int,
+        d_model: int = 64,
     ) -> None:
-        super().__init__(
-            source_vocab_size=source_vocab_size,
-            target_vocab_size=target_vocab_size,
-            d_model=d_model,
-        )
+        super().__init__(source_vocab_size, target_vocab_size, d_model)
         self.attention = AdditiveAttention(
             d_query=d_model, d_key=d_model, d_attn=d_model
         )
@@ -190,53 +165,4 @@ class AttentiveSeq2Seq(Seq2Seq):
     ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
         """Return a context vector for each state, and attention weights."""
         keys = encoded.states  # and values
-        context, weights = self.attention(states, keys, keys, encoded.mask)
-        return context, weights
-
-
-@torch.no_grad()
-def greedy_decode(
-    model: Seq2Seq,
-    source: Int[Tensor, "batch source"],
-    lengths: Int[Tensor, " batch"],
-    *,
-    bos: int,
-    eos: int,
-    max_length: int,
-) -> Int[Tensor, "batch target"]:
-    """Append the most likely next token, again and again.
-
-    Args:
-        model: A model without or with attention.
-        source: Token ids of the source, padded at the end.
-        lengths: How many tokens of each sentence are real.
-        bos: The token that every translation begins with; not returned.
-        eos: The token that ends a translation. What comes after it is eos
-            as well. -1 if none does.
-        max_length: Stop here even if some sentence has not ended.
-
-    Returns:
-        The token ids of the translations.
-
-    Raises:
-        ValueError: Lengths that don't fit the source.
-    """
-    vocab_size = model.embedding.num_embeddings
-    for name, token_id in ("bos", bos), ("eos", eos):
-        check_size(name, token_id, min_size=-1 if name == "eos" else 0)
-        if token_id >= vocab_size:
-            raise ValueError(
-                f"{name} must be from 0 to {vocab_size - 1}, got {token_id}"
-            )
-    check_size("max_length", max_length, min_size=0)
-    encoded = model.encoder(source, lengths)
-    state = encoded.context[None]
-    token = torch.full_like(source[:, :1], bos)
-    tokens: list[Tensor] = []
-    done = torch.zeros_like(token, dtype=torch.bool)
-    while len(tokens) < max_length and not done.all():
-        logits, state, _ = model.decode_step(token, state, encoded)
-        token = logits.argmax(dim=-1).masked_fill(done, eos)
-        done = token == eos
-        tokens.append(token)
-    return torch.cat(tokens, dim=1) if tokens else source[:, :0]
+        return self.attention(states, keys, keys, encoded.mask)

@@ -1,4 +1,4 @@
-# Made from docs/source/text-models.md (196b23e2fd34). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-models.md (e373da6d33c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -10,15 +10,8 @@ from torch import Tensor, nn
 from attention_book._checks import check_source, check_token_ids
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
-from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import LearnedPositions
-from attention_book.models.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    PostNorm,
-    PreNorm,
-)
+from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 from attention_book.models.text_config import TextConfig
 
 
@@ -34,15 +27,15 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def _make_layer(c: TextConfig) -> EncoderLayer:
     """Make one layer."""
-    residual = PreNorm if c.norm == "pre" else PostNorm
     activation = _ACTIVATIONS[c.activation]
     return EncoderLayer(
-        MultiHeadAttention(c.d_model, c.n_heads),
-        FeedForward(c.d_model, c.d_ff, activation=activation),
-        (
-            residual(c.d_model, c.dropout, eps=c.epsilon),
-            residual(c.d_model, c.dropout, eps=c.epsilon),
-        ),
+        c.d_model,
+        c.n_heads,
+        c.d_ff,
+        norm=c.norm,
+        dropout=c.dropout,
+        eps=c.epsilon,
+        feed_forward=partial(FeedForward, activation=activation),
     )
 
 

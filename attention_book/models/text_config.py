@@ -1,9 +1,9 @@
-# Made from docs/source/text-models.md (78fc0799fc84). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-models.md (14b840b90ebf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from attention_book._checks import check_heads, check_positive, check_rate
-from attention_book.models.transformer import Norm
+from attention_book.models.encoder import Norm
 
 
 __all__ = ["Activation", "TextConfig"]

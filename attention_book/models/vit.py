@@ -1,6 +1,7 @@
-# Made from docs/source/training-images.md (eaa3a7955fcf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-images.md (ed9e0b7e25c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,14 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book._checks import check_layer_input, check_tensor
-from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import LearnedPositions
-from attention_book.models.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    PreNorm,
-)
+from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 from attention_book.models.patches import Images, patchify
 from attention_book.models.vit_config import ViTConfig
 
@@ -27,11 +22,14 @@ __all__ = ["ViT", "resize"]
 def _make_layer(c: ViTConfig) -> EncoderLayer:
     """Make one layer: pre-norm, with GELU."""
     return EncoderLayer(
-        MultiHeadAttention(c.d_model, c.n_heads),
-        FeedForward(c.d_model, c.d_ff, activation=F.gelu, dropout=c.dropout),
-        (
-            PreNorm(c.d_model, c.dropout, eps=c.epsilon),
-            PreNorm(c.d_model, c.dropout, eps=c.epsilon),
+        c.d_model,
+        c.n_heads,
+        c.d_ff,
+        norm="pre",
+        dropout=c.dropout,
+        eps=c.epsilon,
+        feed_forward=partial(
+            FeedForward, activation=F.gelu, dropout=c.dropout
         ),
     )
 
