@@ -17,11 +17,12 @@ from literate.chapter import PACKAGE, ROOT, WORKSHOP, names, read_all
 
 MOST_LINES = 350
 FOUNDATIONS = ("checks", "runtime", "tensor_files")
-FIRST = ("pooling", "scoring")
+FIRST = ("pooling", "scoring", "attention")
 SECOND = ("caches", "padding")
 AT_ROOT = {"__init__": "", "_api": "", "__main__": "cli"}
 LAST = ("", "cli")  # the root gathers all but the command line
 READS_FILES = {"pretrained": 36}  # after checkpoints, whose writer it takes
+KERNELS = {"attention": 3}  # after scoring, whose masks it takes
 
 
 def unit_of(path: str) -> str:
@@ -153,7 +154,7 @@ def chapters() -> dict[str, int]:
         unit_of(chapter.module.removeprefix(f"{PACKAGE}/")): chapter.number
         for chapter in read_all()
     }
-    return found | READS_FILES
+    return found | READS_FILES | KERNELS
 
 
 def test_no_units_import_one_another(package: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (130539cd844c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (3f1ebcd54adb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 
 import torch
@@ -13,7 +13,7 @@ from attention_book._checks import (
 from attention_book.attention.functional import masked_softmax
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
-    join_heads,
+    merge_heads,
     split_heads,
 )
 from attention_book.models.encoder import (
@@ -105,7 +105,7 @@ class GraphAttention(nn.Module):
         """
         check_layer_input("x", x, self.proj.weight)
         h = split_heads(self.proj(x), self.n_heads)
-        return join_heads(self.weights(x, mask) @ h)
+        return merge_heads(self.weights(x, mask) @ h)
 
 
 class NodeClassifier(nn.Module):
