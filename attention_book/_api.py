@@ -1,11 +1,10 @@
-# Made from docs/source/cli.md (74bae35815f7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (4264fc31a675). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.attention import fused_attention
 from attention_book.attention.caches import KeyValueCache
-from attention_book.attention.convolution import ConvolutionAsAttention
 from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
 from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
-    fused_attention,
     masked_softmax,
     padding_mask,
     scaled_dot_product_attention,
@@ -15,10 +14,12 @@ from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
 )
-from attention_book.attention.packed import PackedMask, PaddingLayout
-from attention_book.attention.pooling import GaussianPooling
+from attention_book.attention.packed import (
+    PackedLayout,
+    PackedMask,
+    PaddingLayout,
+)
 from attention_book.attention.positions import (
-    ALiBi,
     ALiBiAttention,
     LearnedPositions,
     RotaryAttention,
@@ -117,7 +118,6 @@ from attention_book.training.chunked_loss import chunked_translation_loss
 
 
 __all__ = [
-    "ALiBi",
     "ALiBiAttention",
     "AdditiveAttention",
     "AttentiveSeq2Seq",
@@ -126,7 +126,6 @@ __all__ = [
     "CausalLanguageModel",
     "Classifier",
     "ComputeConfig",
-    "ConvolutionAsAttention",
     "Decoder",
     "DecoderLayer",
     "Encoder",
@@ -134,7 +133,6 @@ __all__ = [
     "EntmaxAttention",
     "FeedForward",
     "GatedAttention",
-    "GaussianPooling",
     "GraphAttention",
     "KeyValueCache",
     "LearnedPositions",
@@ -145,6 +143,7 @@ __all__ = [
     "MultiHeadAttention",
     "NGramModel",
     "NodeClassifier",
+    "PackedLayout",
     "PackedMask",
     "PaddingLayout",
     "PostNorm",

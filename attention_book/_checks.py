@@ -1,8 +1,17 @@
-# Made from docs/source/checks.md (9890b9f9156c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (621e28fd5006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Checks of inputs. Explained in the chapter "Checking inputs"."""
+
 from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real
 from types import MappingProxyType, UnionType
-from typing import Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Literal,
+    NoReturn,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import torch
 from torch import Tensor
@@ -36,63 +45,76 @@ __all__ = [
 def check_tensor(name: str, x: object) -> None:
     """Raise ValueError unless x is a tensor."""
     if not isinstance(x, Tensor):
-        raise ValueError(f"{name} must be a tensor, got {_brief(x)}")
+        _refuse(name, "be a tensor", _brief(x))
+
+
+def _refuse(name: str, wanted: str, got: object) -> NoReturn:
+    """Raise the ValueError of every check here."""
+    raise ValueError(f"{name} must {wanted}, got {got}")
 
 
 def _brief(x: object) -> str:
     """Return x in a few words, for messages."""
+    if isinstance(x, Tensor):
+        return f"{x.dtype} of shape {tuple(x.shape)}"
     text = repr(x) if isinstance(x, Real | str | None) else type(x).__name__
     return text if len(text) < 50 else f"{text[:40]}…"
 
 
 def check_inputs(
-    query: Tensor, key: Tensor, value: Tensor, *, enable_gqa: bool = False
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    widths: tuple[int, int] | None = None,
+    enable_gqa: bool = False,
 ) -> None:
-    """Raise ValueError unless batches and dtypes agree, and keys have values.
+    """Raise ValueError unless these fit together without broadcasting.
 
-    With enable_gqa one head of keys may serve several heads of queries.
+    Args:
+        query: Of the widths given, or as wide as the keys.
+        key: In one dtype with the queries, unless autocast sees to that.
+        value: One for each key.
+        mask: As check_mask wants it.
+        widths: Those of query and key.
+        enable_gqa: Let one head of keys serve several heads of queries.
     """
     for name, x in ("query", query), ("key", key), ("value", value):
         check_tensor(name, x)
         if x.ndim < 2 or not x.is_floating_point() or not x.shape[-1]:
-            raise ValueError(
-                f"{name} must be a floating-point tensor (..., length, width "
-                f">= 1), got {x.dtype} of shape {tuple(x.shape)}"
-            )
+            wanted = "be a floating-point tensor (..., length, width >= 1)"
+            _refuse(name, wanted, _brief(x))
+    d_query, d_key = widths or (query.shape[-1], query.shape[-1])
+    check_width("query", query, d_query)
+    check_width("key", key, d_key)
+    everything = "query, key and value"
     same = query.dtype == key.dtype == value.dtype
     if not same and not torch.is_autocast_enabled(query.device.type):
-        raise ValueError(
-            "query, key and value must have one dtype, got "
-            f"{query.dtype}, {key.dtype} and {value.dtype}"
-        )
+        got = f"{query.dtype}, {key.dtype} and {value.dtype}"
+        _refuse(everything, "have one dtype", got)
     if not query.device == key.device == value.device:
-        raise ValueError(
-            "query, key and value must lie on one device, got "
-            f"{query.device}, {key.device} and {value.device}"
-        )
+        got = f"{query.device}, {key.device} and {value.device}"
+        _refuse(everything, "lie on one device", got)
     if key.shape[:-1] != value.shape[:-1]:
-        raise ValueError(
-            "key and value must agree in all but width, got "
-            f"key {tuple(key.shape)} and value {tuple(value.shape)}"
-        )
+        got = f"key {tuple(key.shape)} and value {tuple(value.shape)}"
+        _refuse("key and value", "agree in all but width", got)
     agree = query.shape[:-2] == key.shape[:-2]
     if enable_gqa and query.ndim == key.ndim > 2 and key.shape[-3]:
         same_batch = query.shape[:-3] == key.shape[:-3]
         agree = same_batch and query.shape[-3] % key.shape[-3] == 0
     if not agree:
-        raise ValueError(
-            "query and key must agree in batch and heads, got "
-            f"query {tuple(query.shape)} and key {tuple(key.shape)}"
-        )
+        got = f"query {tuple(query.shape)} and key {tuple(key.shape)}"
+        _refuse("query and key", "agree in batch and heads", got)
+    if mask is not None:
+        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
     """Raise ValueError unless the last axis of x has that width."""
     check_tensor(name, x)
     if x.shape[-1:] != (width,):
-        raise ValueError(
-            f"{name} must be {width} wide, got shape {tuple(x.shape)}"
-        )
+        _refuse(name, f"be {width} wide", f"shape {tuple(x.shape)}")
 
 
 def check_layer_input(name: str, x: Tensor, weight: Tensor) -> None:
@@ -102,83 +124,78 @@ def check_layer_input(name: str, x: Tensor, weight: Tensor) -> None:
     """
     check_width(name, x, weight.shape[-1])
     if x.device != weight.device:
-        raise ValueError(
-            f"{name} must be on {weight.device} as the weights are, "
-            f"got {x.device}"
-        )
+        _refuse(name, f"be on {weight.device} as the weights are", x.device)
     if x.dtype != weight.dtype and not (
         x.is_floating_point() and torch.is_autocast_enabled(x.device.type)
     ):
-        raise ValueError(
-            f"{name} must be {weight.dtype} as the weights are, got {x.dtype}"
-        )
+        _refuse(name, f"be {weight.dtype} as the weights are", x.dtype)
 
 
-def check_vectors(x: Tensor, width: int) -> None:
-    """Raise ValueError unless x holds vectors of that width."""
+def check_vectors(x: Tensor, width: int, offset: object = 0) -> None:
+    """Raise ValueError unless x holds vectors of that width.
+
+    The offset is the position of the first of them, one whole number.
+    """
     check_width("x", x, width)
     if x.ndim < 2 or not x.is_floating_point():
-        raise ValueError(
-            f"x must be a floating-point tensor (..., length, {width}), "
-            f"got {x.dtype} of shape {tuple(x.shape)}"
-        )
+        wanted = f"be a floating-point tensor (..., length, {width})"
+        _refuse("x", wanted, _brief(x))
+    if not isinstance(offset, Tensor):
+        check_whole("offset", offset)
+    elif offset.ndim or offset.is_floating_point():
+        _refuse("offset", "be one whole number", _brief(offset))
 
 
 def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless the mask is boolean and broadcasts to shape."""
     check_tensor("mask", mask)
     if mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask must be boolean, True = may attend, got {mask.dtype}"
-        )
+        _refuse("mask", "be boolean, True = may attend", mask.dtype)
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    misfits = [m for m, s in sizes if m not in (1, s)]
-    if mask.ndim > len(shape) or misfits:
-        raise ValueError(
-            "mask must broadcast to (..., queries, keys) = "
-            f"{tuple(shape)}, got {tuple(mask.shape)}"
-        )
+    if mask.ndim > len(shape) or any(m not in (1, s) for m, s in sizes):
+        wanted = f"broadcast to (..., queries, keys) = {tuple(shape)}"
+        _refuse("mask", wanted, tuple(mask.shape))
 
 
 def check_whole(name: str, size: object) -> None:
     """Raise ValueError unless this is a whole number; True is none."""
     whole = isinstance(size, Integral | torch.SymInt)
     if not whole or isinstance(size, bool):
-        raise ValueError(f"{name} must be a whole number, got {_brief(size)}")
+        _refuse(name, "be a whole number", _brief(size))
 
 
 def check_size(name: str, size: int, min_size: int = 1) -> None:
     """Raise ValueError unless the size is whole, and at least min_size."""
     check_whole(name, size)
     if size < min_size:
-        raise ValueError(f"{name} must be at least {min_size}, got {size}")
+        _refuse(name, f"be at least {min_size}", size)
 
 
 def check_number(name: str, x: object) -> None:
     """Raise ValueError unless this is a real number; True is none."""
     if not isinstance(x, Real) or isinstance(x, bool):
-        raise ValueError(f"{name} must be a number, got {_brief(x)}")
+        _refuse(name, "be a number", _brief(x))
 
 
 def check_rate(name: str, rate: float) -> None:
     """Raise ValueError unless this is a dropout rate."""
     check_number(name, rate)
     if not 0 <= rate < 1:
-        raise ValueError(f"{name} must be in [0, 1), got {rate}")
+        _refuse(name, "be in [0, 1)", rate)
 
 
 def check_positive(name: str, x: float) -> None:
     """Raise ValueError unless this is a positive number."""
     check_number(name, x)
     if not x > 0:
-        raise ValueError(f"{name} must be positive, got {x}")
+        _refuse(name, "be positive", x)
 
 
 def check_even(name: str, width: int) -> None:
     """Raise ValueError unless the width is a whole number of pairs."""
     check_whole(name, width)
     if width < 2 or width % 2:
-        raise ValueError(f"{name} must be even and positive, got {width}")
+        _refuse(name, "be even and positive", width)
 
 
 def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
@@ -187,13 +204,9 @@ def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
     check_whole("n_heads", n_heads)
     check_whole("n_kv_heads", n_kv_heads)
     if n_heads < 1 or d_model % n_heads:
-        raise ValueError(
-            f"n_heads must divide d_model = {d_model}, got {n_heads}"
-        )
+        _refuse("n_heads", f"divide d_model = {d_model}", n_heads)
     if n_kv_heads < 1 or n_heads % n_kv_heads:
-        raise ValueError(
-            f"n_kv_heads must divide n_heads = {n_heads}, got {n_kv_heads}"
-        )
+        _refuse("n_kv_heads", f"divide n_heads = {n_heads}", n_kv_heads)
 
 
 def check_fields(
@@ -218,18 +231,16 @@ def check_fields(
         got = getattr(config, name)
         alternatives = get_origin(kind) in (Literal, Union, UnionType)
         kinds = get_args(kind) if alternatives else (kind,)
+        low = least.get(name, 1)
         if got is None and type(None) in kinds:
             continue
         if get_origin(kind) is Literal and got not in kinds:
-            raise ValueError(f"{name} must be one of {kinds}, got {got!r}")
+            _refuse(name, f"be one of {kinds}", repr(got))
         if bool in kinds and not isinstance(got, bool):
-            raise ValueError(f"{name} must be True or False, got {got!r}")
+            _refuse(name, "be True or False", repr(got))
         # type, because isinstance takes True for an int
-        if int in kinds and (type(got) is not int or got < least.get(name, 1)):
-            raise ValueError(
-                f"{name} must be a whole number >= {least.get(name, 1)}, "
-                f"got {got!r}"
-            )
+        if int in kinds and (type(got) is not int or got < low):
+            _refuse(name, f"be a whole number >= {low}", repr(got))
         if float in kinds:
             check_number(name, got)
         if name in rates:
@@ -262,16 +273,12 @@ def check_lengths(
     """
     check_tensor(name, lengths)
     if lengths.ndim != 1 or lengths.dtype not in _WHOLE:
-        raise ValueError(
-            f"{name} must be whole numbers (batch,), got {lengths.dtype} of "
-            f"shape {tuple(lengths.shape)}"
-        )
+        _refuse(name, "be whole numbers (batch,)", _brief(lengths))
     if not is_readable(lengths) or not len(lengths):
         return
     if lengths.min() < min_length or lengths.max() > max_length:
-        raise ValueError(
-            f"{name} must be from {min_length} to {max_length}, "
-            f"got {lengths.tolist()}"
+        _refuse(
+            name, f"be from {min_length} to {max_length}", lengths.tolist()
         )
 
 
@@ -283,10 +290,7 @@ def check_token_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
     check_tensor(name, token_ids)
     whole = token_ids.dtype in (torch.int32, torch.int64)  # what embeds
     if token_ids.ndim != 2 or not whole:
-        raise ValueError(
-            f"{name} must be int64 or int32 (batch, length), got "
-            f"{token_ids.dtype} of shape {tuple(token_ids.shape)}"
-        )
+        _refuse(name, "be int64 or int32 (batch, length)", _brief(token_ids))
     _check_range(name, token_ids, vocab_size)
 
 
@@ -297,7 +301,7 @@ def _check_range(name: str, x: Tensor, end: int) -> None:
     lowest, highest = x.aminmax()
     if lowest < 0 or highest >= end:
         wrong = lowest if lowest < 0 else highest
-        raise ValueError(f"{name} must be from 0 to {end - 1}, got {wrong}")
+        _refuse(name, f"be from 0 to {end - 1}", int(wrong))
 
 
 def check_loss_inputs(
@@ -309,18 +313,13 @@ def check_loss_inputs(
     """
     check_tensor("weight", weight)
     if weight.ndim != 2:
-        raise ValueError(
-            f"weight must be (vocab, d_model), got {tuple(weight.shape)}"
-        )
+        _refuse("weight", "be (vocab, d_model)", tuple(weight.shape))
     check_layer_input("x", x, weight)
     check_tensor("targets", targets)
     fits = x.ndim == 2 and targets.shape == x.shape[:1]
     if targets.dtype != torch.int64 or not fits:
-        raise ValueError(
-            "targets must be int64, one for each row of x = "
-            f"{tuple(x.shape)}, got {targets.dtype} of shape "
-            f"{tuple(targets.shape)}"
-        )
+        wanted = f"be int64, one for each row of x = {tuple(x.shape)}"
+        _refuse("targets", wanted, _brief(targets))
     _check_range("targets", targets, len(weight))
     check_rate("label_smoothing", label_smoothing)
 
@@ -332,16 +331,14 @@ def check_source(
     check_token_ids("source", source, vocab_size)
     check_lengths("lengths", lengths, source.shape[1], min_length)
     if lengths.shape[0] != source.shape[0]:  # len would fix it in an export
-        raise ValueError(
-            f"lengths must be one for each of {source.shape[0]} sources, "
-            f"got {lengths.shape[0]}"
-        )
+        wanted = f"be one for each of {source.shape[0]} sources"
+        _refuse("lengths", wanted, lengths.shape[0])
 
 
 def check_text(name: str, text: object) -> None:
     """Raise ValueError unless this is a text."""
     if not isinstance(text, str):
-        raise ValueError(f"{name} must be a text, got {_brief(text)}")
+        _refuse(name, "be a text", _brief(text))
 
 
 def check_texts(name: str, texts: object) -> None:
@@ -350,4 +347,4 @@ def check_texts(name: str, texts: object) -> None:
     One text is none, though Python would hand out its letters.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise ValueError(f"{name} must be several texts, got {_brief(texts)}")
+        _refuse(name, "be several texts", _brief(texts))

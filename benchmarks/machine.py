@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from attention_book.attention.functional import fused_attention
+from attention_book.attention.fused import fused_attention
 from attention_book.compute import (
     ComputeConfig,
     Kernel,

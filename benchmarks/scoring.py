@@ -10,11 +10,10 @@ import torch.nn.functional as F
 from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
-    dot_product_attention,
-    fused_attention,
     padding_mask,
     scaled_dot_product_attention,
 )
+from attention_book.attention.fused import fused_attention
 from benchmarks.sidebyside import introduce, report, side_by_side
 
 
@@ -22,7 +21,7 @@ def scores(n: int, d: int) -> None:
     x = torch.randn(8, n, d)
     additive = AdditiveAttention(d_query=d, d_key=d, d_attn=d)
     entrants = {
-        "dot product": lambda: dot_product_attention(x, x, x),
+        "dot product": lambda: scaled_dot_product_attention(x, x, x),
         "additive": lambda: additive(x, x, x),
     }
     title = f"scores: batch 8, {n} queries and keys, width {d}"

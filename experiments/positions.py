@@ -14,6 +14,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_book.attention.caches import KeyValue
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import (
+    ALiBiAttention,
+    LearnedPositions,
+    RotaryAttention,
+    RotaryEmbedding,
+    SinusoidalPositions,
+)
 from experiments.record import spread
 from literate.chapter import defined_in
 
@@ -24,11 +33,6 @@ STRETCHED = LENGTHS[:3]
 FACTOR = STRETCHED[-1] // STRETCHED[0]
 CHAPTER = "docs/attention/positions.md"
 PARTS = (
-    "SelfAttention",
-    "SinusoidalPositions",
-    "LearnedPositions",
-    "RotaryAttention",
-    "ALiBiAttention",
     "language_model",
     "train",
     "loss_after",
@@ -50,48 +54,64 @@ WAYS = {
 }
 
 
-def relative_bias(attention: Any) -> Any:
-    """The class of T5's attention, made from the chapter's SelfAttention.
+class RelativeBiasAttention(MultiHeadAttention):
+    """T5's attention, here causal.
 
     Distances of 0 to 7 have a bias each, those of 8 to 23 share seven, and
     all from 24 on the last, so that training sees every one of them.
     """
 
-    class RelativeBiasAttention(attention):  # type: ignore[misc]
-        def __init__(self, d_model: int, n_heads: int) -> None:
-            super().__init__(d_model, n_heads)
-            self.bias = nn.Parameter(torch.zeros(n_heads, 16))
+    def __init__(self, d_model: int, n_heads: int) -> None:
+        super().__init__(d_model, n_heads)
+        self.bias = nn.Parameter(torch.zeros(n_heads, 16))
 
-        def attend(
-            self, query: Tensor, key: Tensor, value: Tensor, is_causal: bool
-        ) -> Tensor:
-            j = torch.arange(query.shape[-2])
-            distance = (j[:, None] - j).clamp(min=0)
-            large = torch.log(distance.clamp(min=8) / 8) / math.log(24 / 8)
-            bucket = torch.where(
-                distance < 8, distance, (8 + 8 * large).long().clamp(max=15)
-            )
-            bias = self.bias[:, bucket].masked_fill(j > j[:, None], -torch.inf)
-            return F.scaled_dot_product_attention(query, key, value, bias)
+    def attend(
+        self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        j = torch.arange(query.shape[-2])
+        distance = (j[:, None] - j).clamp(min=0)
+        large = torch.log(distance.clamp(min=8) / 8) / math.log(24 / 8)
+        bucket = torch.where(
+            distance < 8, distance, (8 + 8 * large).long().clamp(max=15)
+        )
+        bias = self.bias[:, bucket].masked_fill(j > j[:, None], -torch.inf)
+        return F.scaled_dot_product_attention(query, *kv, bias)
 
-    return RelativeBiasAttention
+
+class SmallSinusoids(SinusoidalPositions):
+    """Sinusoids of size 0.2, as large as the embeddings."""
+
+    def forward(self, x: Tensor, offset: int | Tensor = 0) -> Tensor:
+        return x + 0.2 * 2**0.5 * super().forward(torch.zeros_like(x), offset)
+
+
+class Stretched(RotaryEmbedding):
+    """Rotary positions whose frequencies are given."""
+
+    omega: Tensor  # (pairs,)
+
+    def angles(self, x: Tensor, offset: int | Tensor) -> Tensor:
+        positions = torch.arange(x.shape[-2]) + offset
+        return positions[:, None] * self.omega
 
 
 def makers(chapter: dict[str, Any]) -> dict[str, Callable[[], nn.Module]]:
     """What makes the model of each kind."""
     model = chapter["language_model"]
-    sinusoidal = chapter["SinusoidalPositions"]
-    learned = chapter["LearnedPositions"]
-    plain = chapter["SelfAttention"]
     return {
         "none": model,
-        "sinusoidal, large": lambda: model(positions=sinusoidal()),
-        "sinusoidal": lambda: model(positions=sinusoidal(0.2 * 2**0.5)),
-        "learned": lambda: model(positions=learned(LENGTHS[0], 64)),
-        "rotary": lambda: model(chapter["RotaryAttention"]),
-        "relative bias": lambda: model(relative_bias(plain)),
-        "ALiBi": lambda: model(chapter["ALiBiAttention"]),
+        "sinusoidal, large": lambda: model(positions=SinusoidalPositions(64)),
+        "sinusoidal": lambda: model(positions=SmallSinusoids(64)),
+        "learned": lambda: model(positions=LearnedPositions(LENGTHS[0], 64)),
+        "rotary": lambda: model(RotaryAttention),
+        "relative bias": lambda: model(RelativeBiasAttention),
+        "ALiBi": lambda: model(ALiBiAttention),
     }
+
+
+def rotary_frequencies(rotary: RotaryEmbedding) -> Tensor:
+    """By how many radians each pair turns in a step."""
+    return rotary.angles(torch.zeros(2, rotary.d_k), 0)[1]
 
 
 def stretched(omega: Tensor, way: str) -> Tensor:
@@ -147,8 +167,10 @@ def run(seed: int) -> dict[str, float]:
         model = copy.deepcopy(models["rotary"])
         for layer in model:
             if hasattr(layer, "attention"):
-                attention = layer.attention
-                attention.omega = stretched(attention.omega, way)
+                rotary = Stretched(layer.attention.d_k)
+                omega = rotary_frequencies(layer.attention.rotary)
+                rotary.omega = stretched(omega, way)
+                layer.attention.rotary = rotary
         for length in STRETCHED:
             found[f"{way}, {length}"] = loss_after(model, length)
         train(model, seed, n_steps=50, length=STRETCHED[-1], rate=1e-3)

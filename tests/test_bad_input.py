@@ -17,32 +17,25 @@ from attention_book.attention.caches import (
     KeyValueCache,
     StaticKeyValueCache,
 )
-from attention_book.attention.convolution import ConvolutionAsAttention
 from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
-    dot_product_attention,
-    fused_attention,
     masked_softmax,
     padding_mask,
     scaled_dot_product_attention,
 )
+from attention_book.attention.fused import fused_attention
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
-    join_heads,
-    split_heads,
 )
-from attention_book.attention.packed import PackedMask, PaddingLayout
-from attention_book.attention.pooling import GaussianPooling, gaussian_pooling
+from attention_book.attention.packed import PaddingLayout
 from attention_book.attention.positions import (
-    ALiBi,
     ALiBiAttention,
     LearnedPositions,
     RotaryAttention,
     RotaryEmbedding,
     SinusoidalPositions,
-    position_angles,
 )
 from attention_book.compute import ON_CPU
 from attention_book.data.split import make_split
@@ -174,13 +167,14 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
     beam = {**limit, "beam_size": 2, "length_penalty": 0.6}
     plain = MultiHeadAttention(24, 6)
     seq2seq = AttentiveSeq2Seq(**sizes)
-    convolution = nn.Conv1d(4, 6, 3)
     translator = Translator(make_transformer(), TOKENIZER, TOKENIZER)
     found: dict[str, tuple[Call, dict[str, Any]]] = {
         "causal_mask": (causal_mask, {"n_queries": 3, "n_keys": 5}),
         "padding_mask": (padding_mask, {"lengths": lengths, "n_keys": 5}),
-        "masked_softmax": (masked_softmax, {"scores": kv["key"][..., :7]}),
-        "dot": (dot_product_attention, qkv | mask),
+        "masked_softmax": (
+            lambda mask: masked_softmax(floats(2, 3, 5, 7), mask),
+            mask,
+        ),
         "scaled dot": (scaled_dot_product_attention, qkv | mask),
         "fused": (fused_attention, qkv | mask | {"dropout": 0.1}),
         "scale": (fused_attention, qkv | {"is_causal": True, "scale": 0.5}),
@@ -192,8 +186,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             AdditiveAttention(d_query=8, d_key=8, d_attn=7),
             qkv | mask,
         ),
-        "GaussianPooling": (GaussianPooling, {"bandwidth": 0.5}),
-        "pooling": (gaussian_pooling, qkv | {"bandwidth": 0.5}),
         "MultiHeadAttention": (MultiHeadAttention, heads),
         "RotaryAttention": (RotaryAttention, heads | {"base": 100.0}),
         "ALiBiAttention": (ALiBiAttention, heads),
@@ -201,15 +193,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             lambda key: plain(x, KeyValue(key, key)),
             {"key": floats(2, 6, 7, 4)},
         ),
-        "packed": (
-            lambda x: plain(x, mask=PackedMask(layout, layout)),
-            {"x": floats(8, 24)},
-        ),
-        "packed mask": (
-            lambda y: plain(floats(8, 24), mask=PackedMask(y, layout)),
-            {"y": layout},
-        ),
-        "cache": (lambda cache: plain(x, cache=cache), {"cache": "x"}),
         "KeyValueCache": (KeyValueCache, {"capacity": 9}),
         "append": (lambda **kw: KeyValueCache(9).append(**kw), kv),
         "static": (
@@ -224,8 +207,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         ),
         "unpad": (layout.unpad, {"padded": x}),
         "pad": (layout.pad, {"packed": floats(8, 24)}),
-        "split_heads": (split_heads, {"x": x, "n_heads": 6}),
-        "join_heads": (join_heads, {"x": qkv["query"]}),
         "SinusoidalPositions": (SinusoidalPositions, {"d_model": 24}),
         "sinusoidal": (SinusoidalPositions(24), {"x": x, "offset": 3}),
         "LearnedPositions": (
@@ -295,14 +276,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         ),
         "Seq2Seq": (Seq2Seq, sizes),
         "seq2seq": (seq2seq.encoder, sources),
-        "ConvolutionAsAttention": (
-            lambda length: ConvolutionAsAttention(convolution, length),
-            {"length": 5},
-        ),
-        "convolution": (
-            ConvolutionAsAttention(convolution, 5),
-            {"x": floats(2, 5, 4)},
-        ),
         "ViTConfig": (
             ViTConfig,
             {"patch_size": 16, "n_heads": 6, "dropout": 0.1, "epsilon": 1e-6},
@@ -495,7 +468,7 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
         ("PreNorm", {"eps": 0}, "eps must be positive, got 0"),
         ("decoder layer", {"memory": None}, "memory must be .*, got None"),
         (
-            "dot",
+            "scaled dot",
             {"key": floats(2, 3, 7, 8).to("meta")},
             "must lie on one device, got cpu, meta and cpu",
         ),

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from attention_book import KeyValueCache, MultiHeadAttention, padding_mask
 from attention_book.attention.caches import StaticKeyValueCache
-from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
 
 
@@ -133,39 +132,6 @@ def test_gradients_do_not_pass_a_cache_in_silence() -> None:
     outputs = [layer(tokens, cache=cache) for tokens in x.split([3, 4], dim=1)]
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         torch.cat(outputs, dim=1).sum().backward()
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_a_mask_that_does_not_fit_leaves_the_cache_as_it_was() -> None:
-    layer = make_layer().eval()
-    x, _ = make_inputs()
-    cache = KeyValueCache(QUERIES)
-    with torch.no_grad():
-        layer(x[:, :2], is_causal=True, cache=cache)
-        mask = torch.ones(1, 2, dtype=torch.bool)  # lacks the new token
-        with pytest.raises(ValueError, match="mask must broadcast"):
-            layer(x[:, 2:3], mask=mask, cache=cache)
-        assert cache.length == 2
-        output = layer(x[:, 2:], is_causal=True, cache=cache)
-        expected = layer(x, is_causal=True)[:, 2:]
-    torch.testing.assert_close(output, expected)
-
-
-def test_a_cache_with_a_memory_is_refused() -> None:
-    x, memory = make_inputs()
-    with pytest.raises(ValueError, match="cache is for self-attention"):
-        make_layer()(x, memory, cache=KeyValueCache(9))
-
-
-def test_a_cache_with_packed_tokens_is_refused() -> None:
-    layer = make_layer().eval()
-    layout = PaddingLayout(torch.tensor([3]), 3)
-    with pytest.raises(ValueError, match="cache is for padded sequences"):
-        layer(
-            torch.randn(3, D),
-            mask=PackedMask(layout, layout),
-            cache=KeyValueCache(3),
-        )
 
 
 @pytest.mark.parametrize(

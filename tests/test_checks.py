@@ -225,7 +225,7 @@ def test_lengths_elsewhere_are_checked_but_for_their_values() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Options:
     """A configuration with a field of each kind."""
 
     n_layers: int = 3
@@ -256,7 +256,7 @@ class Recipe:
         ("n_layers", None, "n_layers must be a whole number >= 1, got None"),
         ("n_classes", -1, "n_classes must be a whole number >= 0, got -1"),
         ("n_kv_heads", 0, "n_kv_heads must be a whole number >= 1, got 0"),
-        ("dropout", 1, r"dropout must be in \[0, 1\), got 1"),
+        ("dropout", 1.0, r"dropout must be in \[0, 1\), got 1.0"),
         ("dropout", "0.1", "dropout must be a number, got '0.1'"),
         ("epsilon", 0.0, "epsilon must be positive, got 0.0"),
         ("scale", True, "scale must be a number, got True"),
@@ -268,6 +268,6 @@ class Recipe:
 def test_fields_are_what_their_types_say(
     name: str, got: object, says: str
 ) -> None:
-    Recipe(n_kv_heads=2, scale=0)
+    Options(n_kv_heads=2, scale=0)
     with pytest.raises(ValueError, match=says):
-        Recipe(**{name: got})
+        Options(**{name: got})

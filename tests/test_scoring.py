@@ -15,16 +15,15 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_book.attention import functional as scoring
+from attention_book.attention import fused
 from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
-    dot_product_attention,
-    fused_attention,
     masked_softmax,
     padding_mask,
     scaled_dot_product_attention,
 )
+from attention_book.attention.fused import fused_attention
 
 
 BATCH = 2
@@ -103,11 +102,11 @@ def close(a: list[Tensor], b: list[Tensor], tolerance: float) -> None:
 def test_plain_fused_and_pytorch_agree(kind: str, dtype: torch.dtype) -> None:
     mask = some_mask(kind)
     plain = results(scaled_dot_product_attention, dtype, mask=mask)
-    fused = results(fused_attention, dtype, mask=mask)
+    ours = results(fused_attention, dtype, mask=mask)
     full = None if mask is None else mask.expand(SHAPE)
     theirs = results(F.scaled_dot_product_attention, dtype, attn_mask=full)
     close(plain, theirs, TOLERANCE[dtype])
-    close(fused, theirs, TOLERANCE[dtype])
+    close(ours, theirs, TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize(
@@ -123,9 +122,9 @@ def test_both_cpu_kernels_agree_on_empty_rows(backend: SDPBackend) -> None:
             out = fused_attention(q, k, F.pad(v, (0, D_K - D_V)), mask)
         return F.pad(out, (0, D_V - D_K))
 
-    fused = results(square, torch.float32, mask=mask)
-    close([fused[0][..., :D_K]], [plain[0][..., :D_K]], 1e-5)
-    assert not any(part.isnan().any() for part in fused)
+    found = results(square, torch.float32, mask=mask)
+    close([found[0][..., :D_K]], [plain[0][..., :D_K]], 1e-5)
+    assert not any(part.isnan().any() for part in found)
 
 
 def test_scaled_attention_is_the_formula() -> None:
@@ -150,7 +149,7 @@ def test_scaled_attention_is_the_formula() -> None:
 def test_is_causal_aligns_the_last_query_with_the_last_key(
     queries: int, kind: str, block_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "_BLOCK_SIZE", block_size)
+    monkeypatch.setattr(fused, "_BLOCK_SIZE", block_size)
     generator = torch.Generator().manual_seed(0)
     q = torch.randn(BATCH, HEADS, queries, D_K, generator=generator)
     _, k, v = inputs()
@@ -169,7 +168,7 @@ def test_is_causal_aligns_the_last_query_with_the_last_key(
 def test_causal_blocks_have_the_gradients_of_the_whole(
     kind: str, block_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "_BLOCK_SIZE", block_size)
+    monkeypatch.setattr(fused, "_BLOCK_SIZE", block_size)
     mask = some_mask(kind)
     assert mask is not None
     both = mask & causal_mask(QUERIES, KEYS)
@@ -293,14 +292,6 @@ def test_no_argument_is_changed() -> None:
         assert torch.equal(x, y)
 
 
-def test_dot_product_is_not_scaled() -> None:
-    query, key, value = inputs()
-    _, weights = dot_product_attention(query, key, value)
-    torch.testing.assert_close(
-        weights, (query @ key.transpose(-2, -1)).softmax(dim=-1)
-    )
-
-
 def test_additive_attention_is_the_formula() -> None:
     torch.manual_seed(0)
     d_q = 3
@@ -335,7 +326,7 @@ def test_fused_attention_holds_no_matrix_of_scores() -> None:
     """Ask the operating system how much a process of its own grew."""
     program = """
 import resource, torch
-from attention_book.attention.functional import fused_attention
+from attention_book.attention.fused import fused_attention
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 small = torch.randn(1, 1, 64, 64)
 fused_attention(small, small, small, is_causal=True)
@@ -370,8 +361,7 @@ def test_causal_mask_is_pytorchs_upside_down() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    "attention",
-    [dot_product_attention, scaled_dot_product_attention, fused_attention],
+    "attention", [scaled_dot_product_attention, fused_attention]
 )
 @pytest.mark.parametrize(
     ("change", "says"),
@@ -505,21 +495,16 @@ def test_additive_attention_names_bad_widths() -> None:
         ValueError, match=r"key must be 5 wide, got shape .*3\)"
     ):
         additive(q, q, q)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_additive_attention_does_not_broadcast_batches() -> None:
-    additive = AdditiveAttention(d_query=3, d_key=5, d_attn=7)
-    q = torch.randn(1, 2, 3)
-    k = torch.randn(4, 6, 5)
     with pytest.raises(ValueError, match="query and key must agree in batch"):
-        additive(q, k, k)
+        additive(
+            torch.randn(1, 2, 3), torch.randn(4, 6, 5), torch.randn(4, 6, 5)
+        )
 
 
 def test_shapes_are_checked_in_the_tests() -> None:
     query, key, value = inputs()
     with pytest.raises(TypeCheckError):
-        dot_product_attention(query, key[..., 1:], value)
+        scaled_dot_product_attention(query, key[..., 1:], value)
 
 
 class Largest(TorchDispatchMode):

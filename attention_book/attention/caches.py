@@ -1,28 +1,26 @@
-# Made from docs/fast/cache.md (688a9bc9c9a5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (e8c9d1773cc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Caches of keys and values. Explained in "Key–value caches"."""
+
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book._checks import (
-    check_mask,
-    check_size,
-    check_tensor,
-    is_readable,
-)
+from attention_book._checks import check_size, check_tensor, is_readable
 
 
 __all__ = [
     "KeyValue",
     "KeyValueCache",
+    "Offset",
     "Position",
     "StaticKeyValueCache",
-    "check_cache",
 ]
 
 
-Position = int | Int[Tensor, ""]  # of a token in its sequence, from 0
+Offset = int | Int[Tensor, ""]  # position of the first token, from 0
+Position = Offset  # its old name
 
 
 class KeyValue(NamedTuple):
@@ -45,12 +43,8 @@ class KeyValueCache:
     def __init__(self, capacity: int) -> None:
         check_size("capacity", capacity)
         self.capacity = capacity
-        self.length: Position = 0
+        self.length: Offset = 0
         self.buffer: KeyValue | None = None
-
-    def n_keys(self, n_new: int) -> int:
-        """Return how many keys there are once n_new more are stored."""
-        return int(self.length) + n_new
 
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Store some positions and return all so far, without a copy.
@@ -72,54 +66,27 @@ class KeyValueCache:
         return KeyValue(*(x[..., :end, :] for x in self.buffer))
 
     def _check(self, key: Tensor, value: Tensor) -> None:
-        """Raise ValueError unless key and value fit.
+        """Raise ValueError for what would be broadcast, cast or cut off.
 
         A length on a GPU is not read, because that would have to wait.
         """
-        for name, x in ("key", key), ("value", value):
-            check_tensor(name, x)
-            if x.ndim < 2:
-                raise ValueError(
-                    f"{name} must be (..., positions, width), got shape "
-                    f"{tuple(x.shape)}"
-                )
-        n_new = key.shape[-2]
-        readable = isinstance(self.length, int) or is_readable(self.length)
-        if readable and int(self.length) + n_new > self.capacity:
+        check_tensor("key", key)
+        n_new = key.shape[-2] if key.ndim > 1 else 0
+        taken = int(self.length) if is_readable(self.length) else 0
+        if taken + n_new > self.capacity:
             raise ValueError(
                 f"the cache holds at most {self.capacity} positions, "
-                f"{int(self.length)} are taken, got {n_new} more"
+                f"{taken} are taken, got {n_new} more"
             )
         held = key if self.buffer is None else self.buffer.key
         shape = (*held.shape[:-2], n_new, held.shape[-1])
         for name, x in ("key", key), ("value", value):
+            check_tensor(name, x)
             if x.shape != shape or x.dtype != held.dtype:
                 raise ValueError(
                     f"{name} must be {held.dtype} of shape {tuple(shape)}, "
                     f"got {x.dtype} of shape {tuple(x.shape)}"
                 )
-
-
-def check_cache(
-    cache: KeyValueCache, memory: object, mask: object, x: Tensor, n_heads: int
-) -> None:
-    """Raise ValueError unless a layer may use the cache for x.
-
-    It is for self-attention on padded sequences, and the mask has to fit the
-    keys that the cache will hold.
-    """
-    if not isinstance(cache, KeyValueCache):
-        raise ValueError(
-            f"cache must be a KeyValueCache, got {type(cache).__name__}"
-        )
-    if memory is not None:
-        raise ValueError("cache is for self-attention, got memory as well")
-    if mask is None:
-        return
-    if not isinstance(mask, Tensor):
-        raise ValueError("cache is for padded sequences, got packed ones")
-    *batch, length, _ = x.shape
-    check_mask(mask, (*batch, n_heads, length, cache.n_keys(length)))
 
 
 class StaticKeyValueCache(KeyValueCache):
@@ -135,10 +102,6 @@ class StaticKeyValueCache(KeyValueCache):
     def __init__(self, capacity: int, length: Int[Tensor, ""]) -> None:
         super().__init__(capacity)
         self.length = length
-
-    def n_keys(self, n_new: int) -> int:
-        """Return how many keys there are to attend to: the whole buffer."""
-        return self.capacity
 
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Store some positions and return the whole buffer.

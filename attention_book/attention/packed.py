@@ -1,10 +1,12 @@
-# Made from docs/transformer/padding.md (5c6550bece32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (3924207a5765). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Batches without padding. Explained in "Attention without padding"."""
+
 import copy
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from attention_book._checks import check_tensor
@@ -12,7 +14,7 @@ from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 
 
-__all__ = ["Mask", "PackedMask", "PaddingLayout", "attend_packed"]
+__all__ = ["Mask", "PackedLayout", "PackedMask", "PaddingLayout"]
 
 
 class PaddingLayout:
@@ -77,45 +79,39 @@ class PaddingLayout:
         return padded.view(batch, length, *packed.shape[1:])
 
 
-class PackedMask(NamedTuple):
-    """What stands for the mask where tokens are packed."""
+_Attend = Callable[[Tensor, KeyValue, Tensor | None, bool], Tensor]
+
+
+class PackedLayout(NamedTuple):
+    """The layouts of packed queries and of packed keys."""
 
     queries: PaddingLayout
     keys: PaddingLayout
 
+    def wrap(self, attend: _Attend) -> _Attend:
+        """Return attend for packed heads, (heads, tokens, d_k).
 
-Mask = Bool[Tensor, "..."] | PackedMask | None
-_Attend = Callable[[Tensor, KeyValue, Tensor | None, bool], Tensor]
+        It pads queries, keys and values, attends, and unpads what comes out.
+
+        Args:
+            attend: Takes padded heads of queries, of keys and values, a mask
+                and is_causal, as MultiHeadAttention.attend does.
+        """
+
+        def attend_packed(
+            query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
+        ) -> Tensor:
+            # Padding comes last: causality alone hides it from its sequence.
+            causality_suffices = is_causal and self.queries is self.keys
+            mask = None if causality_suffices else self.keys.mask
+            padded = [self.keys.pad(x.transpose(0, 1)) for x in kv]
+            kv = KeyValue(*(x.transpose(1, 2) for x in padded))
+            query = self.queries.pad(query.transpose(0, 1)).transpose(1, 2)
+            heads = attend(query, kv, mask, is_causal)
+            return self.queries.unpad(heads.transpose(1, 2)).transpose(0, 1)
+
+        return attend_packed
 
 
-def attend_packed(
-    attend: _Attend,
-    query: Float[Tensor, "heads queries d_k"],
-    kv: KeyValue,
-    packed: PackedMask,
-    is_causal: bool,
-) -> Float[Tensor, "heads queries d_k"]:
-    """Pad queries, keys and values, attend, and unpad what comes out.
-
-    Args:
-        attend: Takes padded heads of queries, of keys and values, a mask and
-            is_causal, as MultiHeadAttention.attend does.
-        query: Queries of packed tokens.
-        kv: Keys and values of packed tokens.
-        packed: The layouts of both.
-        is_causal: Hide the future too.
-    """
-    for layout in packed:
-        if not isinstance(layout, PaddingLayout):
-            raise ValueError(
-                "a PackedMask must hold two PaddingLayouts, got "
-                f"{type(layout).__name__}"
-            )
-    # Padding comes last: causality alone hides it from its own sequence.
-    causality_suffices = is_causal and packed.queries is packed.keys
-    mask = None if causality_suffices else packed.keys.mask
-    padded = [packed.keys.pad(x.transpose(0, 1)) for x in kv]
-    kv = KeyValue(*(x.transpose(1, 2) for x in padded))
-    query = packed.queries.pad(query.transpose(0, 1)).transpose(1, 2)
-    heads = attend(query, kv, mask, is_causal)
-    return packed.queries.unpad(heads.transpose(1, 2)).transpose(0, 1)
+PackedMask = PackedLayout  # its old name
+Mask = Bool[Tensor, "..."] | PackedLayout | None

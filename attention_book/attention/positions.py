@@ -1,5 +1,8 @@
-# Made from docs/source/position-layers.md (d669f87cbe67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/positions.md (dcfe8eb159fd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Positions. Explained in the chapter "Positional encoding"."""
+
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -9,21 +12,18 @@ from torch import Tensor, nn
 from attention_book._checks import (
     check_even,
     check_inputs,
-    check_mask,
     check_positive,
     check_size,
-    check_tensor,
     check_vectors,
-    check_whole,
     is_readable,
 )
-from attention_book.attention.caches import KeyValue, Position
-from attention_book.attention.functional import causal_mask, fused_attention
+from attention_book.attention.caches import KeyValue, Offset
+from attention_book.attention.functional import causal_mask
+from attention_book.attention.fused import fused_attention
 from attention_book.attention.multi_head import MultiHeadAttention
 
 
 __all__ = [
-    "ALiBi",
     "ALiBiAttention",
     "LearnedPositions",
     "RotaryAttention",
@@ -34,36 +34,17 @@ __all__ = [
 
 
 def position_angles(
-    x: Float[Tensor, "*batch length width"], offset: Position, base: float
+    x: Float[Tensor, "*batch length width"], offset: Offset, base: float
 ) -> Float[Tensor, "length pairs"]:
-    """Return the angle of each pair of features at each token's position.
+    """The angle of each pair of features at each position of x.
 
     Pair i turns by base^(-2i/width) radians a position. Always in fp32: half
     precision can't tell 2,049 from 2,048.
-
-    Args:
-        x: The tokens; only their shape and device count.
-        offset: Position of the first.
-        base: The wavelengths go from 2π towards 2π·base positions.
     """
-    check_tensor("x", x)
-    _check_offset(offset)
-    check_positive("base", base)
     length, width = x.shape[-2:]
     features = torch.arange(0, width, 2, device=x.device).float()
     positions = torch.arange(length, device=x.device) + offset
     return positions[:, None] * base ** (-features / width)
-
-
-def _check_offset(offset: Position) -> None:
-    """Raise ValueError unless this is one whole number."""
-    if not isinstance(offset, Tensor):
-        check_whole("offset", offset)
-    elif offset.ndim or offset.is_floating_point():
-        raise ValueError(
-            f"offset must be one whole number, got {offset.dtype} of shape "
-            f"{tuple(offset.shape)}"
-        )
 
 
 class SinusoidalPositions(nn.Module):
@@ -81,13 +62,13 @@ class SinusoidalPositions(nn.Module):
         self.d_model = d_model
 
     def forward(
-        self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
+        self, x: Float[Tensor, "*batch length d_model"], offset: Offset = 0
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return x plus the encoding; offset is the first token's position."""
-        check_vectors(x, self.d_model)
+        check_vectors(x, self.d_model, offset)
         angles = position_angles(x, offset, 10_000.0)
         pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)
-        return x + pairs.flatten(-2).to(x.dtype)
+        return x + pairs.flatten(-2).to(x.dtype)  # sin, cos, sin, cos, …
 
 
 class LearnedPositions(nn.Module):
@@ -108,21 +89,18 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(0.02 * torch.randn(n_positions, d_model))
 
     def forward(
-        self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
+        self, x: Float[Tensor, "*batch length d_model"], offset: Offset = 0
     ) -> Float[Tensor, "*batch length d_model"]:
-        """Return x plus the vectors, in its dtype; offset is that of row 0.
+        """Return x plus the vectors; offset is the first token's position.
 
         Raises:
-            ValueError: A position outside the table. A tensor offset is
-                read on the CPU only, because a GPU would have to be waited
-                for.
+            ValueError: A position outside the table. An offset on a GPU is
+                not read, because that would have to wait.
         """
         n_positions, d_model = self.table.shape
-        check_vectors(x, d_model)
-        _check_offset(offset)
+        check_vectors(x, d_model, offset)
         length = x.shape[-2]
-        readable = isinstance(offset, int) or is_readable(offset)
-        if readable and not 0 <= offset <= n_positions - length:
+        if is_readable(offset) and not 0 <= offset <= n_positions - length:
             raise ValueError(
                 f"positions must be from 0 to {n_positions - 1}, "
                 f"got {int(offset)} to {int(offset) + length - 1}"
@@ -141,9 +119,6 @@ class RotaryEmbedding(nn.Module):
         d_k: Width of each query and key; even.
         base: Pair i has a wavelength of 2π·base^(2i/d_k) positions.
 
-    Raises:
-        ValueError: An odd width, or a base that is not positive.
-
     Source: Su et al. (2021), §3.2.2 and §3.4.2, eq. 34.
     """
 
@@ -154,15 +129,16 @@ class RotaryEmbedding(nn.Module):
         self.d_k = d_k
         self.base = base
 
-    def forward(
-        self, x: Float[Tensor, "*batch length d_k"], offset: Position = 0
-    ) -> Float[Tensor, "*batch length d_k"]:
-        """Return x rotated; offset is the position of its first row.
+    def angles(self, x: Tensor, offset: Offset) -> Tensor:
+        """By how much each pair is rotated: (length, pairs)."""
+        return position_angles(x, offset, self.base)
 
-        Half precision is rounded once, at the end.
-        """
-        check_vectors(x, self.d_k)
-        angles = position_angles(x, offset, self.base)
+    def forward(
+        self, x: Float[Tensor, "*batch length d_k"], offset: Offset = 0
+    ) -> Float[Tensor, "*batch length d_k"]:
+        """Return x rotated; half precision is rounded once, at the end."""
+        check_vectors(x, self.d_k, offset)
+        angles = self.angles(x, offset)
         cos = angles.cos()
         sin = angles.sin()
         even = x[..., 0::2]
@@ -183,62 +159,20 @@ class RotaryAttention(MultiHeadAttention):
         d_model: int,
         n_heads: int,
         *,
-        n_kv_heads: int | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
         base: float = 10_000.0,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout
-        )
+        super().__init__(d_model, n_heads, **options)
         self.rotary = RotaryEmbedding(self.d_k, base)
 
-    def queries(self, x: Tensor, offset: Position = 0) -> Tensor:
-        """Queries of all heads, rotated; offset as in MultiHeadAttention."""
+    def queries(self, x: Tensor, offset: Offset = 0) -> Tensor:
+        """Queries of all heads, rotated."""
         return self.rotary(super().queries(x, offset), offset)
 
-    def keys_and_values(
-        self, memory: Tensor, offset: Position = 0
-    ) -> KeyValue:
-        """Keys, rotated, and values of all heads; offset as in queries."""
+    def keys_and_values(self, memory: Tensor, offset: Offset = 0) -> KeyValue:
+        """Keys, rotated, and values of all heads."""
         key, value = super().keys_and_values(memory, offset)
         return KeyValue(self.rotary(key, offset), value)
-
-
-class ALiBi(nn.Module):
-    """A bias of the scores: minus the distance, times a slope for each head.
-
-    Args:
-        n_heads: Number of heads. Head h of n has the slope 2^(-8h/n), for
-            any n; the paper's code has another rule unless n is a power of 2.
-
-    Source: Press et al. (2022), §3, where nobody looks ahead; here tokens
-    ahead count by their distance too.
-    """
-
-    slopes: Tensor  # (heads,)
-
-    def __init__(self, n_heads: int) -> None:
-        super().__init__()
-        check_size("n_heads", n_heads)
-        slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
-        self.register_buffer("slopes", slopes, persistent=False)
-
-    def forward(
-        self, n_queries: int, n_keys: int
-    ) -> Float[Tensor, "heads {n_queries} {n_keys}"]:
-        """Return the bias; the last query stands at the last key.
-
-        In fp32 even where the module is in half precision, which could not
-        tell 257 from 256.
-        """
-        check_size("n_queries", n_queries, min_size=0)
-        check_size("n_keys", n_keys, min_size=0)
-        device = self.slopes.device
-        key = torch.arange(n_keys, device=device)
-        query = torch.arange(n_keys - n_queries, n_keys, device=device)
-        distance = (query[:, None] - key).abs().float()
-        return -self.slopes[:, None, None] * distance
 
 
 def _add_position_features(
@@ -247,8 +181,7 @@ def _add_position_features(
     """Return queries, keys and values with two more features.
 
     They add slope·√d_k·j to the product of a query with key j, and nothing
-    to the output. Multiples of 256 and remainders below it are exact in half
-    precision, up to 65,536 positions in bf16.
+    to the output.
     """
     key, value = kv
     keys, d_k = key.shape[-2:]
@@ -266,37 +199,40 @@ def _add_position_features(
 class ALiBiAttention(MultiHeadAttention):
     """Multi-head self-attention with a penalty for distance.
 
-    Takes the arguments of MultiHeadAttention. Causal attention with as many
-    keys as queries needs no table. Half precision rounds slopes or table once.
+    Takes the arguments of MultiHeadAttention. Head h of n has the slope
+    2^(-8h/n), for any n; the paper's code has another rule unless n is a
+    power of 2. Tokens ahead, where seen, count by their distance too.
+
+    Source: Press et al. (2022), §3.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        *,
-        n_kv_heads: int | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__(
-            d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout
-        )
-        self.alibi = ALiBi(n_heads)
+    slopes: Tensor  # (heads,)
+
+    def __init__(self, d_model: int, n_heads: int, **options: Any) -> None:
+        super().__init__(d_model, n_heads, **options)
+        slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
+        self.register_buffer("slopes", slopes, persistent=False)
+
+    def bias(
+        self, n_queries: int, n_keys: int
+    ) -> Float[Tensor, "heads {n_queries} {n_keys}"]:
+        """The table, in fp32; the last query stands at the last key."""
+        device = self.slopes.device
+        j = torch.arange(n_keys, device=device)
+        i = torch.arange(n_keys - n_queries, n_keys, device=device)
+        distance = (i[:, None] - j).abs().float()
+        return -self.slopes[:, None, None] * distance
 
     def attend(
         self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
     ) -> Tensor:
         """Attend with every head; the values may have any width."""
         grouped = self.n_heads != self.n_kv_heads
-        check_inputs(query, *kv, enable_gqa=grouped)
+        rate = self.dropout if self.training else 0.0
         queries, d_k = query.shape[-2:]
         keys, d_v = kv.value.shape[-2:]
-        if mask is not None:
-            check_mask(mask, (*query.shape[:-1], keys))
-        rate = self.dropout if self.training else 0.0
         if is_causal and queries == keys:
-            query, kv = _add_position_features(query, kv, self.alibi.slopes)
+            query, kv = _add_position_features(query, kv, self.slopes)
             output = fused_attention(
                 query,
                 *kv,
@@ -307,19 +243,13 @@ class ALiBiAttention(MultiHeadAttention):
                 scale=d_k**-0.5,
             )
             return output[..., :d_v]
-        bias = self._table(queries, keys, mask, is_causal).to(query.dtype)
-        return F.scaled_dot_product_attention(
-            query, *kv, attn_mask=bias, dropout_p=rate, enable_gqa=grouped
-        )
-
-    def _table(
-        self, queries: int, keys: int, mask: Tensor | None, is_causal: bool
-    ) -> Tensor:
-        """Return the bias, minus infinity where a query may not attend."""
-        bias = self.alibi(queries, keys)
+        check_inputs(query, *kv, mask, enable_gqa=grouped)
+        bias = self.bias(queries, keys)
         if mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
         if is_causal:
             causal = causal_mask(queries, keys, device=bias.device)
             bias = bias.masked_fill(~causal, -torch.inf)
-        return bias
+        return F.scaled_dot_product_attention(
+            query, *kv, bias.to(query.dtype), rate, enable_gqa=grouped
+        )

@@ -1,4 +1,4 @@
-# Made from docs/source/adaptive-layers.md (40c755a5934b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (f42378411a23). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from typing import Any, TypeVar
 
@@ -53,7 +53,7 @@ def _remake(
     old: Any, kind: type[MultiHeadAttention], options: dict[str, Any]
 ) -> MultiHeadAttention:
     """Return a layer of that kind with the old one's parameters."""
-    if hasattr(old, "rotary") or hasattr(old, "alibi"):
+    if hasattr(old, "rotary") or hasattr(old, "slopes"):
         raise ValueError(
             "layers to replace must be without positions of their own, got "
             f"{type(old).__name__}"

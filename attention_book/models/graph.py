@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (72b8a718c3cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (e1abece70f0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from functools import partial
 
@@ -97,7 +97,7 @@ class GraphAttention(nn.Module):
         """
         check_layer_input("x", x, self.proj.weight)
         h = split_heads(self.proj(x), self.n_heads)
-        return join_heads(self.weights(x, mask) @ h)
+        return merge_heads(self.weights(x, mask) @ h)
 
 
 class NodeClassifier(nn.Module):

@@ -9,11 +9,10 @@ from torch import Tensor
 
 from attention_book.attention.functional import (
     causal_mask,
-    fused_attention,
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention_book.attention.pooling import gaussian_pooling
+from attention_book.attention.fused import fused_attention
 from attention_book.compute import (
     compute_context,
     get_compute_config,
@@ -129,12 +128,10 @@ def test_a_kernel_that_can_not_do_a_call_is_named(gpu: torch.device) -> None:
 def test_checks_do_not_wait_for_the_gpu(gpu: torch.device) -> None:
     x = torch.randn(2, 5, 3, device=gpu)
     lengths = torch.tensor([9, -1], device=gpu)
-    bandwidth = torch.tensor(-1.0, device=gpu)
     torch.cuda.set_sync_debug_mode("error")  # reading a value is an error
     try:
         mask = padding_mask(lengths, 5)[:, 0]
         fused_attention(x, x, x, mask, is_causal=True)
-        gaussian_pooling(x, x, x, bandwidth)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert mask[:, 0].tolist() == [[True] * 5, [False] * 5]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.attention.functional import fused_attention
+from attention_book.attention.fused import fused_attention
 from attention_book.compute import (
     Kernel,
     compute_context,
