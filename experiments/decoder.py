@@ -9,10 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import SinusoidalPositions
 from attention_book.models.decoder import DecoderLayer
-from attention_book.models.encoder import FeedForward, PostNorm
 from experiments.record import percent, spread
 
 
@@ -35,12 +33,7 @@ class Sorter(nn.Module):
         self.embed = nn.Sequential(
             nn.Embedding(12, D_MODEL), SinusoidalPositions(D_MODEL)
         )
-        self.decoder = DecoderLayer(
-            MultiHeadAttention(D_MODEL, 4),
-            MultiHeadAttention(D_MODEL, 4),
-            FeedForward(D_MODEL, 2 * D_MODEL),
-            (PostNorm(D_MODEL), PostNorm(D_MODEL), PostNorm(D_MODEL)),
-        )
+        self.decoder = DecoderLayer(D_MODEL, 4, 2 * D_MODEL)
         self.logits = nn.Linear(D_MODEL, 12)
 
     def forward(self, source: Tensor, target: Tensor, causal: bool) -> Tensor:

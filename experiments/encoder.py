@@ -15,15 +15,13 @@ from attention_book.attention.positions import SinusoidalPositions
 from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
-    FeedForward,
-    PostNorm,
-    PreNorm,
+    Norm,
 )
 from experiments.record import percent, spread
 
 
 SEEDS = range(5)
-NORMS = {"post": PostNorm, "pre": PreNorm}
+NORMS: dict[str, Norm] = {"post": "post", "pre": "pre"}
 WARM_UPS = (0, 100)
 RATES = (0.0003, 0.001, 0.003)
 N_VALUES = 16
@@ -56,20 +54,14 @@ def xavier(module: nn.Module) -> None:
             nn.init.xavier_uniform_(parameter)
 
 
-def make_layer(residual: type[PostNorm], d_model: int) -> EncoderLayer:
-    return EncoderLayer(
-        MultiHeadAttention(d_model, 4),
-        FeedForward(d_model, 2 * d_model),
-        (residual(d_model), residual(d_model)),
-    )
+def make_layer(norm: Norm) -> EncoderLayer:
+    return EncoderLayer(D_MODEL, 4, 2 * D_MODEL, norm=norm)
 
 
-def make_encoder(
-    residual: type[PostNorm], n_layers: int, draw: str = "Xavier"
-) -> Encoder:
-    layers = [make_layer(residual, D_MODEL) for _ in range(n_layers)]
-    norm = nn.LayerNorm(D_MODEL) if residual is PreNorm else None
-    encoder = Encoder(layers, norm)
+def make_encoder(norm: Norm, n_layers: int, draw: str = "Xavier") -> Encoder:
+    layers = [make_layer(norm) for _ in range(n_layers)]
+    final_norm = nn.LayerNorm(D_MODEL) if norm == "pre" else None
+    encoder = Encoder(layers, final_norm)
     if draw == "Xavier":
         xavier(encoder)
     return encoder
@@ -98,7 +90,7 @@ def collapse(stack: str, draw: str, n_layers: int) -> float:
     for _ in range(n_layers):
         layer: nn.Module
         if stack in NORMS:
-            layer = make_layer(NORMS[stack], D_MODEL)
+            layer = make_layer(NORMS[stack])
         else:
             layer = MultiHeadAttention(D_MODEL, 4, bias=False)
         if draw == "Xavier":
@@ -108,9 +100,9 @@ def collapse(stack: str, draw: str, n_layers: int) -> float:
     return similarity(x)
 
 
-def last_gradient(residual: type[PostNorm], n_layers: int) -> float:
+def last_gradient(norm: Norm, n_layers: int) -> float:
     """Norm of the gradient of the last layer's W_2, when nothing is learnt."""
-    encoder = make_encoder(residual, n_layers)
+    encoder = make_encoder(norm, n_layers)
     x, target = torch.randn(2, 16, 10, D_MODEL)  # two of (16, 10, d_model)
     (encoder(x) - target).square().mean().backward()
     weight = encoder.layers[-1].feed_forward.down_proj.weight
@@ -118,7 +110,7 @@ def last_gradient(residual: type[PostNorm], n_layers: int) -> float:
 
 
 def train(
-    residual: type[PostNorm],
+    norm: Norm,
     n_layers: int,
     seed: int,
     *,
@@ -129,7 +121,7 @@ def train(
 ) -> float:
     """Learn to sort; return the fraction of numbers in their right place."""
     torch.manual_seed(seed)
-    encoder = make_encoder(residual, n_layers, draw)
+    encoder = make_encoder(norm, n_layers, draw)
     model = nn.Sequential(
         nn.Embedding(N_VALUES, D_MODEL),
         SinusoidalPositions(D_MODEL),
@@ -162,23 +154,23 @@ def run(seed: int) -> dict[str, float]:
             if stack != "alone" or n_layers == "12":  # else nothing is left
                 value = collapse(stack, draw, int(n_layers))
                 found[f"collapse {stack}, {name}"] = value
-    for norm, residual in NORMS.items():
+    for norm in NORMS.values():
         for n_layers in (2, 8, 32):
-            value = last_gradient(residual, n_layers)
+            value = last_gradient(norm, n_layers)
             found[f"gradient {norm}, {n_layers}"] = value
         for warmup in WARM_UPS:
             for rate in RATES:
                 found[f"rate {norm}, {warmup}, {rate}"] = train(
-                    residual, 12, seed, rate=rate, warmup=warmup
+                    norm, 12, seed, rate=rate, warmup=warmup
                 )
             for n_layers in (3, 6):
                 found[f"depth {norm}, {warmup}, {n_layers}"] = train(
-                    residual, n_layers, seed, warmup=warmup
+                    norm, n_layers, seed, warmup=warmup
                 )
             found[f"default {norm}, {warmup}"] = train(
-                residual, 12, seed, warmup=warmup, draw="default"
+                norm, 12, seed, warmup=warmup, draw="default"
             )
-        found[f"small {norm}"] = train(residual, 8, seed, steps=100)
+        found[f"small {norm}"] = train(norm, 8, seed, steps=100)
     return found
 
 

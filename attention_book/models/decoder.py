@@ -1,14 +1,22 @@
-# Made from docs/source/layers.md (de4461ff1466). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from collections.abc import Iterable, Sequence
+# Made from docs/source/layers.md (0094a5117d3d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The decoder of a Transformer and its layers.
+
+Explained in the chapter "The decoder".
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import check_tensor
 from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
-from attention_book.models.encoder import PostNorm
+from attention_book.models.encoder import (
+    FeedForward,
+    Norm,
+    residual_connections,
+)
 
 
 __all__ = ["Decoder", "DecoderLayer", "teacher_forcing_pair"]
@@ -25,17 +33,8 @@ def teacher_forcing_pair(
     Returns:
         All tokens but the last, and all tokens but the first.
 
-    Raises:
-        ValueError: There is no token at all.
-
     Source: Vaswani et al. (2017), §3.1, "offset by one position".
     """
-    check_tensor("target", target)
-    if not target.ndim or not target.shape[-1]:
-        raise ValueError(
-            "target must be (..., length >= 1), got shape "
-            f"{tuple(target.shape)}"
-        )
     return target[..., :-1], target[..., 1:]
 
 
@@ -43,26 +42,41 @@ class DecoderLayer(nn.Module):
     """Causal self-attention, cross-attention, feed-forward network.
 
     Args:
-        self_attention: Among the target tokens so far.
-        cross_attention: From the target tokens to the source.
-        feed_forward: The third sublayer.
-        residuals: The residual connection around each: PostNorm or PreNorm.
+        d_model: Width of the token vectors.
+        n_heads: Heads of each attention.
+        d_ff: Width in the middle of the feed-forward network.
+        norm: "post" for PostNorm, "pre" for PreNorm.
+        dropout: Dropout rate of each sublayer's output.
+        eps: What the normalisations add to the variance.
+        self_attention: Makes the attention among the target's tokens.
+        cross_attention: Makes that from the target's tokens to the source.
+        feed_forward: Makes the network from d_model and d_ff.
 
     Source: Vaswani et al. (2017), §3.1, §3.2.3 and figure 1, right.
     """
 
     def __init__(
         self,
-        self_attention: MultiHeadAttention,
-        cross_attention: MultiHeadAttention,
-        feed_forward: nn.Module,
-        residuals: tuple[PostNorm, PostNorm, PostNorm],
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        norm: Norm = "post",
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        self_attention: Callable[
+            [int, int], MultiHeadAttention
+        ] = MultiHeadAttention,
+        cross_attention: Callable[
+            [int, int], MultiHeadAttention
+        ] = MultiHeadAttention,
+        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
     ) -> None:
         super().__init__()
-        self.self_attention = self_attention
-        self.cross_attention = cross_attention
-        self.feed_forward = feed_forward
-        self.residuals = nn.ModuleList(residuals)
+        self.self_attention = self_attention(d_model, n_heads)
+        self.cross_attention = cross_attention(d_model, n_heads)
+        self.feed_forward = feed_forward(d_model, d_ff)
+        self.residuals = residual_connections(3, norm, d_model, dropout, eps)
 
     def forward(
         self,
@@ -79,23 +93,25 @@ class DecoderLayer(nn.Module):
         memory is the encoder's output, or its keys and values; both masks,
         of the source and of the target, are as attention takes them.
         """
-        if memory is None:
+        if memory is None:  # which attention would take for self-attention
             raise ValueError("memory must be the source's, got None")
-        self_residual, cross_residual, feed_forward_residual = self.residuals
-        x = self_residual(
-            x,
-            lambda y: self.self_attention(
+
+        def attend(y: Tensor) -> Tensor:
+            return self.self_attention(
                 y, mask=mask, is_causal=is_causal, cache=cache
-            ),
-        )
-        x = cross_residual(
-            x, lambda y: self.cross_attention(y, memory, memory_mask)
-        )
-        return feed_forward_residual(x, self.feed_forward)
+            )
+
+        def attend_to_source(y: Tensor) -> Tensor:
+            return self.cross_attention(y, memory, memory_mask)
+
+        add_self, add_cross, add_feed_forward = self.residuals
+        x = add_self(x, attend)
+        x = add_cross(x, attend_to_source)
+        return add_feed_forward(x, self.feed_forward)
 
 
 class Decoder(nn.Module):
-    """A stack of layers.
+    """A stack of layers, which all read the same memory.
 
     Args:
         layers: From the first to the last.
@@ -108,7 +124,6 @@ class Decoder(nn.Module):
         self, layers: Iterable[DecoderLayer], norm: nn.Module | None = None
     ) -> None:
         super().__init__()
-        # A ModuleList does not tell mypy what kind of layers it holds.
         self.layers = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norm = norm or nn.Identity()
 
@@ -131,25 +146,14 @@ class Decoder(nn.Module):
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the target tokens in the context of the past and the source.
 
-        As in DecoderLayer; memory may be what project_memory returned.
-
-        Raises:
-            ValueError: Not one memory and one cache for each layer.
+        As in DecoderLayer; memory may be what project_memory returned, and
+        there is a cache for each layer.
         """
-        if not isinstance(memory, Tensor | Sequence):
-            raise ValueError(
-                "memory must be a tensor, or keys and values of each layer, "
-                f"got {type(memory).__name__}"
-            )
         layers = list(self.layers)
-        n = len(layers)
-        memories = [memory] * n if isinstance(memory, Tensor) else memory
-        caches = [None] * n if caches is None else caches
-        if not n == len(memories) == len(caches):
-            raise ValueError(
-                f"memory and caches must have one for each of {n} layers, "
-                f"got {len(memories)} and {len(caches)}"
-            )
+        memories = memory
+        if isinstance(memory, Tensor):
+            memories = [memory] * len(layers)
+        caches = [None] * len(layers) if caches is None else caches
         for layer, kv, cache in zip(layers, memories, caches, strict=True):
             x = layer(
                 x, kv, memory_mask, cache, mask=mask, is_causal=is_causal

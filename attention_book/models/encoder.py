@@ -1,17 +1,18 @@
-# Made from docs/source/layers.md (f4f5aaa87dee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/layers.md (e97d7b4e05e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The encoder of a Transformer, its layers and what these are made of.
+
+Explained in the chapter "The encoder".
+"""
+
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import (
-    check_layer_input,
-    check_positive,
-    check_rate,
-    check_size,
-)
+from attention_book._checks import check_positive, check_rate, check_size
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
@@ -21,21 +22,19 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "Norm",
     "PostNorm",
     "PreNorm",
     "SwiGLU",
+    "residual_connections",
 ]
 
 
-def _check_sizes(d_model: int, d_ff: int, dropout: float) -> None:
-    """Raise ValueError unless a network can have these."""
-    check_size("d_model", d_model)
-    check_size("d_ff", d_ff)
-    check_rate("dropout", dropout)
+Norm = Literal["post", "pre"]
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with an activation between, for each token alone.
+    """max(0, x W_1 + b_1) W_2 + b_2 for each token alone.
 
     Args:
         d_model: Width of input and output.
@@ -55,7 +54,8 @@ class FeedForward(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        _check_sizes(d_model, d_ff, dropout)
+        check_size("d_ff", d_ff)
+        check_rate("dropout", dropout)
         self.up_proj = nn.Linear(d_model, d_ff)
         self.down_proj = nn.Linear(d_ff, d_model)
         self.activation = activation
@@ -65,39 +65,8 @@ class FeedForward(nn.Module):
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch d_model"]:
         """Apply the network to each token."""
-        check_layer_input("x", x, self.up_proj.weight)
-        middle = self.activation(self.up_proj(x))
+        middle = self.activation(self.up_proj(x))  # (*batch, d_ff)
         return self.down_proj(self.dropout(middle))
-
-
-class SwiGLU(nn.Module):
-    """A feed-forward network whose middle is gated: (SiLU(xW) ∘ xV) W_2.
-
-    Args:
-        d_model: Width of input and output.
-        d_ff: Width in the middle; 8/3 d_model has as many parameters as a
-            FeedForward of 4 d_model, biases aside.
-        dropout: Dropout rate of the middle; not in eq. 6.
-
-    Source: Shazeer (2020), §2, eq. 6.
-    """
-
-    def __init__(
-        self, d_model: int, d_ff: int, *, dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        _check_sizes(d_model, d_ff, dropout)
-        self.up_proj = nn.Linear(d_model, 2 * d_ff, bias=False)
-        self.down_proj = nn.Linear(d_ff, d_model, bias=False)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, x: Float[Tensor, "*batch d_model"]
-    ) -> Float[Tensor, "*batch d_model"]:
-        """Apply the network to each token."""
-        check_layer_input("x", x, self.up_proj.weight)
-        gate, content = self.up_proj(x).chunk(2, dim=-1)
-        return self.down_proj(self.dropout(F.silu(gate) * content))
 
 
 class PostNorm(nn.Module):
@@ -115,7 +84,6 @@ class PostNorm(nn.Module):
         self, d_model: int, dropout: float = 0.0, *, eps: float = 1e-5
     ) -> None:
         super().__init__()
-        check_size("d_model", d_model)
         check_rate("dropout", dropout)
         check_positive("eps", eps)
         self.norm = nn.LayerNorm(d_model, eps=eps)
@@ -125,45 +93,43 @@ class PostNorm(nn.Module):
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """Return LayerNorm(x + sublayer(x))."""
-        check_layer_input("x", x, self.norm.weight)
         return self.norm(x + self.dropout(sublayer(x)))
-
-
-class PreNorm(PostNorm):
-    """Layer normalisation first: x + f(LayerNorm(x)); else as PostNorm.
-
-    Source: Xiong et al. (2020), figure 1.
-    """
-
-    def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """Return x + sublayer(LayerNorm(x))."""
-        check_layer_input("x", x, self.norm.weight)
-        return x + self.dropout(sublayer(self.norm(x)))
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network, each with its residual.
 
     Args:
-        self_attention: The first sublayer.
-        feed_forward: The second sublayer.
-        residuals: The residual connection around each: PostNorm or PreNorm.
+        d_model: Width of the token vectors.
+        n_heads: Heads of the attention.
+        d_ff: Width in the middle of the feed-forward network.
+        norm: "post" for PostNorm, "pre" for PreNorm.
+        dropout: Dropout rate of each sublayer's output.
+        eps: What the normalisations add to the variance.
+        self_attention: Makes the attention from d_model and n_heads.
+        feed_forward: Makes the network from d_model and d_ff.
 
     Source: Vaswani et al. (2017), §3.1 and figure 1, left.
     """
 
     def __init__(
         self,
-        self_attention: MultiHeadAttention,
-        feed_forward: nn.Module,
-        residuals: tuple[PostNorm, PostNorm],
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        norm: Norm = "post",
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        self_attention: Callable[
+            [int, int], MultiHeadAttention
+        ] = MultiHeadAttention,
+        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
     ) -> None:
         super().__init__()
-        self.self_attention = self_attention
-        self.feed_forward = feed_forward
-        self.residuals = nn.ModuleList(residuals)
+        self.self_attention = self_attention(d_model, n_heads)
+        self.feed_forward = feed_forward(d_model, d_ff)
+        self.residuals = residual_connections(2, norm, d_model, dropout, eps)
 
     def forward(
         self,
@@ -174,14 +140,15 @@ class EncoderLayer(nn.Module):
         is_causal: bool = False,
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the tokens in their context; all else as attention takes."""
-        attention_residual, feed_forward_residual = self.residuals
-        x = attention_residual(
-            x,
-            lambda y: self.self_attention(
+
+        def attend(y: Tensor) -> Tensor:
+            return self.self_attention(
                 y, mask=mask, is_causal=is_causal, cache=cache
-            ),
-        )
-        return feed_forward_residual(x, self.feed_forward)
+            )
+
+        add_attention, add_feed_forward = self.residuals
+        x = add_attention(x, attend)
+        return add_feed_forward(x, self.feed_forward)
 
 
 class Encoder(nn.Module):
@@ -210,17 +177,75 @@ class Encoder(nn.Module):
         *,
         is_causal: bool = False,
     ) -> Float[Tensor, "*batch length d_model"]:
-        """Return the tokens in their context; mask as attention takes it.
-
-        Raises:
-            ValueError: Not one cache for each layer.
-        """
-        n = len(self.layers)
-        caches = [None] * n if caches is None else caches
-        if len(caches) != n:
-            raise ValueError(
-                f"caches must be one for each of {n} layers, got {len(caches)}"
-            )
+        """Return the tokens in their context; a cache for each layer."""
+        caches = [None] * len(self.layers) if caches is None else caches
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, mask, cache, is_causal=is_causal)
         return self.norm(x)
+
+
+class PreNorm(nn.Module):
+    """Layer normalisation, then the sublayer: x + f(LayerNorm(x)).
+
+    Args:
+        d_model: Width of the token vectors.
+        dropout: Dropout rate of f.
+        eps: What the normalisation adds to the variance.
+
+    Source: Xiong et al. (2020), figure 1.
+    """
+
+    def __init__(
+        self, d_model: int, dropout: float = 0.0, *, eps: float = 1e-5
+    ) -> None:
+        super().__init__()
+        check_rate("dropout", dropout)
+        check_positive("eps", eps)
+        self.norm = nn.LayerNorm(d_model, eps=eps)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Return x + sublayer(LayerNorm(x))."""
+        return x + self.dropout(sublayer(self.norm(x)))
+
+
+def residual_connections(
+    n: int, norm: Norm, d_model: int, dropout: float, eps: float
+) -> nn.ModuleList:
+    """Return n residual connections, with the norm after them or before."""
+    if norm not in get_args(Norm):
+        raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
+    kind = PreNorm if norm == "pre" else PostNorm
+    return nn.ModuleList(kind(d_model, dropout, eps=eps) for _ in range(n))
+
+
+class SwiGLU(nn.Module):
+    """A feed-forward network whose middle is gated: (SiLU(xW) ∘ xV) W_2.
+
+    Args:
+        d_model: Width of input and output.
+        d_ff: Width in the middle; 8/3 d_model has as many parameters as a
+            FeedForward of 4 d_model, biases aside.
+        dropout: Dropout rate of the middle; not in eq. 6.
+
+    Source: Shazeer (2020), §2, eq. 6.
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int, *, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        check_size("d_ff", d_ff)
+        check_rate("dropout", dropout)
+        self.up_proj = nn.Linear(d_model, 2 * d_ff, bias=False)  # W beside V
+        self.down_proj = nn.Linear(d_ff, d_model, bias=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch d_model"]:
+        """Apply the network to each token."""
+        gate, content = self.up_proj(x).chunk(2, dim=-1)
+        return self.down_proj(self.dropout(F.silu(gate) * content))

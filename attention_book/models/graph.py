@@ -1,5 +1,6 @@
-# Made from docs/source/sound-and-graphs.md (130539cd844c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (6403a48e6306). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -11,17 +12,8 @@ from attention_book._checks import (
     check_size,
 )
 from attention_book.attention.functional import masked_softmax
-from attention_book.attention.multi_head import (
-    MultiHeadAttention,
-    join_heads,
-    split_heads,
-)
-from attention_book.models.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    PreNorm,
-)
+from attention_book.attention.multi_head import join_heads, split_heads
+from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 
 
 __all__ = ["GraphAttention", "NodeClassifier", "neighbour_mask"]
@@ -129,9 +121,11 @@ class NodeClassifier(nn.Module):
         self.embed = nn.Linear(d_in, d_model)
         layers = [
             EncoderLayer(
-                MultiHeadAttention(d_model, n_heads),
-                FeedForward(d_model, d_ff, activation=F.gelu),
-                (PreNorm(d_model), PreNorm(d_model)),
+                d_model,
+                n_heads,
+                d_ff,
+                norm="pre",
+                feed_forward=partial(FeedForward, activation=F.gelu),
             )
             for _ in range(n_layers)
         ]

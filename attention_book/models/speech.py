@@ -1,5 +1,6 @@
-# Made from docs/source/sound-and-graphs.md (6634168d2be5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (bbbc7f4edaa4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
+from functools import partial
 from itertools import groupby
 
 import torch.nn.functional as F
@@ -8,14 +9,8 @@ from torch import Tensor, nn
 
 from attention_book._checks import check_lengths, check_tensor
 from attention_book.attention.functional import padding_mask
-from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import SinusoidalPositions
-from attention_book.models.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    PreNorm,
-)
+from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 
 
 __all__ = ["BLANK", "SpeechRecognizer", "ctc_collapse"]
@@ -60,9 +55,11 @@ class SpeechRecognizer(nn.Module):
         self.positions = SinusoidalPositions(d_model)
         layers = [
             EncoderLayer(
-                MultiHeadAttention(d_model, n_heads),
-                FeedForward(d_model, d_ff, activation=F.gelu),
-                (PreNorm(d_model), PreNorm(d_model)),
+                d_model,
+                n_heads,
+                d_ff,
+                norm="pre",
+                feed_forward=partial(FeedForward, activation=F.gelu),
             )
             for _ in range(n_layers)
         ]

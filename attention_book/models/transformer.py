@@ -1,18 +1,23 @@
-# Made from docs/source/configuration.md (a225045ec972). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+# Made from docs/source/configuration.md (c8a584926217). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The whole Transformer and its configuration.
 
-import torch
+Explained in the chapter "The whole Transformer".
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import (
     check_even,
+    check_fields,
     check_heads,
-    check_size,
     check_source,
     check_token_ids,
 )
@@ -30,8 +35,7 @@ from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
     FeedForward,
-    PostNorm,
-    PreNorm,
+    Norm,
     SwiGLU,
 )
 
@@ -47,25 +51,8 @@ __all__ = [
 ]
 
 
-Norm = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "swiglu"]
 Positions = Literal["sinusoidal", "learned", "rotary", "alibi"]
-
-_COUNTS = (
-    "source_vocab_size",
-    "target_vocab_size",
-    "d_model",
-    "n_heads",
-    "d_ff",
-    "n_layers",
-    "max_length",
-)
-_KINDS = {
-    "share_embeddings": Literal[False, True],
-    "norm": Norm,
-    "feed_forward": FeedForwardKind,
-    "positions": Positions,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,26 +97,8 @@ class TransformerConfig:
     max_length: int = 1024
 
     def __post_init__(self) -> None:
-        n_kv_heads = self.n_kv_heads
-        if n_kv_heads is None:
-            n_kv_heads = self.n_heads
-        counts = {name: getattr(self, name) for name in _COUNTS}
-        counts["n_kv_heads"] = n_kv_heads
-        for name, count in counts.items():
-            # type, because isinstance takes True for an int
-            if type(count) is not int or count < 1:
-                raise ValueError(
-                    f"{name} must be a positive whole number, got {count!r}"
-                )
-        rate = self.dropout
-        if not isinstance(rate, int | float) or not 0 <= rate < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {rate!r}")
-        for name, kind in _KINDS.items():
-            got = getattr(self, name)
-            if got not in get_args(kind):
-                raise ValueError(
-                    f"{name} must be one of {get_args(kind)}, got {got!r}"
-                )
+        check_fields(self, rates=["dropout"])
+        n_kv_heads = self.n_kv_heads or self.n_heads
         check_heads(self.d_model, self.n_heads, n_kv_heads)
         if self.positions == "sinusoidal":
             check_even("d_model", self.d_model)
@@ -151,12 +120,11 @@ class Embedding(nn.Module):
         vocab_size: Size of the vocabulary.
         config: The width, the kind of positions, the dropout rate.
 
-    Source: Vaswani et al. (2017), §3.4 and §5.4.
+    Source: Vaswani et al. (2017), §3.4, §3.5 and §5.4.
     """
 
     def __init__(self, vocab_size: int, config: TransformerConfig) -> None:
         super().__init__()
-        check_size("vocab_size", vocab_size)
         d_model = config.d_model
         self.tokens = nn.Embedding(vocab_size, d_model)
         nn.init.normal_(self.tokens.weight, std=d_model**-0.5)
@@ -171,53 +139,38 @@ class Embedding(nn.Module):
     def forward(
         self, token_ids: Int[Tensor, "batch length"], offset: Position = 0
     ) -> Float[Tensor, "batch length d_model"]:
-        """Return the tokens' vectors; offset is the position of the first.
-
-        Raises:
-            ValueError: Ids that are not of the vocabulary; their values are
-                read on the CPU only.
-        """
-        vocab_size = self.tokens.num_embeddings
-        check_token_ids("token_ids", token_ids, vocab_size)
+        """Return the tokens' vectors; offset is the position of the first."""
+        check_token_ids("token_ids", token_ids, self.tokens.num_embeddings)
         x = self.tokens(token_ids) * self.scale
         if self.positions is not None:
             x = self.positions(x, offset)
         return self.dropout(x)
 
 
-def _make_self_attention(config: TransformerConfig) -> MultiHeadAttention:
-    """Make self-attention, with its kind of positions."""
-    kind = MultiHeadAttention
-    if config.positions == "rotary":
-        kind = RotaryAttention
-    if config.positions == "alibi":
-        kind = ALiBiAttention
-    return kind(config.d_model, config.n_heads, n_kv_heads=config.n_kv_heads)
+_ATTENTIONS: dict[str, type[MultiHeadAttention]] = {
+    "rotary": RotaryAttention,
+    "alibi": ALiBiAttention,
+}
+_FEED_FORWARDS: dict[str, Callable[[int, int], nn.Module]] = {
+    "relu": FeedForward,
+    "gelu": partial(FeedForward, activation=F.gelu),
+    "swiglu": SwiGLU,
+}
 
 
-def _make_cross_attention(config: TransformerConfig) -> MultiHeadAttention:
-    """Make cross-attention, which has no positions."""
-    return MultiHeadAttention(
-        config.d_model, config.n_heads, n_kv_heads=config.n_kv_heads
-    )
+def _layer_options(config: TransformerConfig) -> dict[str, Any]:
+    """Return what the layers of encoder and decoder take beside sizes."""
+    attention = _ATTENTIONS.get(config.positions, MultiHeadAttention)
+    return {
+        "norm": config.norm,
+        "dropout": config.dropout,
+        "self_attention": partial(attention, n_kv_heads=config.n_kv_heads),
+        "feed_forward": _FEED_FORWARDS[config.feed_forward],
+    }
 
 
-def _make_feed_forward(config: TransformerConfig) -> nn.Module:
-    """Make a feed-forward network."""
-    if config.feed_forward == "swiglu":
-        return SwiGLU(config.d_model, config.d_ff)
-    activation = F.gelu if config.feed_forward == "gelu" else torch.relu
-    return FeedForward(config.d_model, config.d_ff, activation=activation)
-
-
-def _make_residual(config: TransformerConfig) -> PostNorm:
-    """Make a residual connection, with its normalisation."""
-    kind = PreNorm if config.norm == "pre" else PostNorm
-    return kind(config.d_model, config.dropout)
-
-
-def _make_final_norm(config: TransformerConfig) -> nn.Module | None:
-    """Make the norm at the end of a stack, which only pre-norm needs."""
+def _final_norm(config: TransformerConfig) -> nn.Module | None:
+    """Return the norm at the end of a stack, which only pre-norm needs."""
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
 
 
@@ -246,37 +199,22 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.target_embedding = Embedding(config.target_vocab_size, config)
-        self.source_embedding = (
-            self.target_embedding
-            if config.share_embeddings
-            else Embedding(config.source_vocab_size, config)
-        )
+        self.source_embedding = self.target_embedding
+        if not config.share_embeddings:
+            self.source_embedding = Embedding(config.source_vocab_size, config)
+
+        sizes = config.d_model, config.n_heads, config.d_ff
+        options = _layer_options(config)
         self.encoder = Encoder(
-            [
-                EncoderLayer(
-                    _make_self_attention(config),
-                    _make_feed_forward(config),
-                    (_make_residual(config), _make_residual(config)),
-                )
-                for _ in range(config.n_layers)
-            ],
-            _make_final_norm(config),
+            [EncoderLayer(*sizes, **options) for _ in range(config.n_layers)],
+            _final_norm(config),
+        )
+        options["cross_attention"] = partial(
+            MultiHeadAttention, n_kv_heads=config.n_kv_heads
         )
         self.decoder = Decoder(
-            [
-                DecoderLayer(
-                    _make_self_attention(config),
-                    _make_cross_attention(config),
-                    _make_feed_forward(config),
-                    (
-                        _make_residual(config),
-                        _make_residual(config),
-                        _make_residual(config),
-                    ),
-                )
-                for _ in range(config.n_layers)
-            ],
-            _make_final_norm(config),
+            [DecoderLayer(*sizes, **options) for _ in range(config.n_layers)],
+            _final_norm(config),
         )
 
     def encode(

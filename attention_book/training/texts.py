@@ -1,4 +1,9 @@
-# Made from docs/source/text-models.md (f24df9a4d4ea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (722300e2f94e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training of classifiers of text.
+
+Explained in the chapter "Three shapes of task".
+"""
+
 import random
 from collections.abc import Sequence
 
