@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (4264fc31a675). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (bb9a43b8c835). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.attention import fused_attention
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
@@ -32,7 +32,6 @@ from attention_book.attention.spans import SpanAttention
 from attention_book.attention.sparse import entmax, entmax15, sparsemax
 from attention_book.compute import ComputeConfig, get_compute_config
 from attention_book.data.audio import read_wave
-from attention_book.data.masking import mask_tokens
 from attention_book.data.spectrogram import log_mel_spectrogram
 from attention_book.evaluation import (
     accuracy_by_group,
@@ -43,7 +42,7 @@ from attention_book.generation.beam import beam_search
 from attention_book.generation.classifier import Classifier
 from attention_book.generation.generate import generate
 from attention_book.generation.strategies import sampler
-from attention_book.generation.text import fill_blank, generate_text
+from attention_book.generation.text import generate_text
 from attention_book.generation.translator import Translator
 from attention_book.interpret import (
     activation_patching,
@@ -86,6 +85,8 @@ from attention_book.models.graph import (
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
+    fill_blank,
+    mask_tokens,
 )
 from attention_book.models.mask_predict import (
     MaskedTransformer,
@@ -95,15 +96,14 @@ from attention_book.models.mask_predict import (
 from attention_book.models.ngrams import NGramModel
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.speech import SpeechRecognizer
-from attention_book.models.text import TextEncoder
-from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import (
+from attention_book.models.text import (
     SequenceClassifier,
+    TextConfig,
+    TextEncoder,
     TokenClassifier,
 )
 from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (

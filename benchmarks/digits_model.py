@@ -25,11 +25,14 @@ import torch.nn.functional as F
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor, nn
 
-from attention_book.data.digits import Digits, digits
+from attention_book.data.digits import Digits, load_digits
 from attention_book.data.images import find_ink, read_digit, to_digit
-from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.generation.classifier import (
+    DIGITS,
+    MIN_CONFIDENCE,
+    Classifier,
+)
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.training import Trainer, TrainingConfig
 from attention_book.training.images import (
     ImageBatch,
@@ -129,7 +132,7 @@ def enlarged(data: Digits, seed: int, amount: float = 0.07) -> Digits:
 
 def training_set(seed: int) -> Digits:
     """Drawings, and each real digit of the training set eight times."""
-    train, _ = digits()
+    train, _ = load_digits()
     parts = [drawings(PER_DIGIT, seed)]
     parts += [enlarged(train, 8 * seed + i) for i in range(8)]
     images, labels = zip(*parts, strict=True)
@@ -244,7 +247,7 @@ FONTS = (
 
 def scored_sets(files: Iterable[str] = FILES) -> dict[str, Digits]:
     """Return what the model is scored on: nothing of it was learnt from."""
-    _, unseen = digits()
+    _, unseen = load_digits()
     sets = {"held out, " + x: read_files(unseen, *FILES[x]) for x in files}
     sets["drawn by hand"] = read_folder(DRAWINGS / "digits")
     sets["no digit"] = read_folder(DRAWINGS / "others")
@@ -264,7 +267,9 @@ def evaluate(
         scores[name] = {
             "images": len(right),
             "right": round(100 * right.mean().item(), 2),
-            "unsure": round(100 * (sure < UNSURE).double().mean().item(), 2),
+            "unsure": round(
+                100 * (sure < MIN_CONFIDENCE).double().mean().item(), 2
+            ),
             "probability": round(100 * sure.mean().item(), 2),
         }
     return scores

@@ -34,8 +34,7 @@ from attention_book.generation.cuda_graphs import StaticDecoder
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.fast_generate import fast_generate
 from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.profiling import (
     Roofline,
     measure_roofline,

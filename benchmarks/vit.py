@@ -21,7 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.compute import ComputeConfig, get_compute_config
-from attention_book.models.vit import ViT
+from attention_book.models.vit import SIZES as OURS
+from attention_book.models.vit import ViT, ViTConfig
 from benchmarks.sidebyside import (
     device_name,
     introduce,
@@ -36,8 +37,7 @@ SIZES = {"tiny": (192, 3), "small": (384, 6)}
 
 
 def book(size: str) -> nn.Module:
-    model: ViT = getattr(ViT, size)()
-    return model
+    return ViT(ViTConfig(**OURS[size]))
 
 
 def timm(size: str) -> nn.Module:

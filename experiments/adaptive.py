@@ -20,9 +20,8 @@ from attention_book.attention.entmax import (
     SparsemaxAttention,
 )
 from attention_book.attention.replacing import replace_attention
-from attention_book.data.digits import digits
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.data.digits import load_digits
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.training import Trainer, TrainingConfig
 from attention_book.training.images import (
     ImageBatches,
@@ -98,7 +97,7 @@ def look_up(seed: int) -> dict[str, float]:
 
 def train_alphas(model: ViT, seed: int) -> list[float]:
     """As train_classifier; α has a rate of its own, and no decay."""
-    batches = ImageBatches(digits()[0], seed=seed)
+    batches = ImageBatches(load_digits()[0], seed=seed)
     max_steps = EPOCHS * len(batches)
     config = TrainingConfig(
         max_steps=max_steps,
@@ -126,7 +125,7 @@ def train_alphas(model: ViT, seed: int) -> list[float]:
 
 @torch.no_grad()
 def accuracy(model: ViT) -> float:
-    _, test = digits()
+    _, test = load_digits()
     right = model(test.images).argmax(dim=1) == test.labels
     return right.double().mean().item()
 
@@ -139,7 +138,7 @@ def read_digits(seed: int) -> dict[str, float]:
     found = {}
     for name, kind in KINDS.items():
         model = replace_attention(plain, kind)
-        train_classifier(model, digits()[0], n_epochs=EPOCHS, seed=seed)
+        train_classifier(model, load_digits()[0], n_epochs=EPOCHS, seed=seed)
         found[f"{name}, digits"] = accuracy(model)
     for start in STARTS:
         model = replace_attention(plain, EntmaxAttention, alpha=start)

@@ -21,10 +21,7 @@ from attention_book.data.review_sentences import (
 from attention_book.data.tags import UPOS
 from attention_book.data.wide_grammar import CONSTRUCTIONS
 from attention_book.models.language import MaskedLanguageModel
-from attention_book.models.text_heads import (
-    SequenceClassifier,
-    TokenClassifier,
-)
+from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training.texts import IGNORED
 from experiments.help_pages import RATE, STEPS, cells, make, text

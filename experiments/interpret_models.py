@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.cli.corpora import load_corpus
-from attention_book.data.digits import digits
+from attention_book.data.digits import load_digits
 from attention_book.data.split import make_split
 from attention_book.evaluation import TracedGrammar
 from attention_book.generation.translator import Translator
@@ -29,8 +29,7 @@ from attention_book.interpret import (
 )
 from attention_book.models.language import CausalLanguageModel
 from attention_book.models.seq2seq import AttentiveSeq2Seq
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.tokenizers.special_tokens import PAD
 from attention_book.training import (
     Batch,
@@ -204,7 +203,7 @@ def models(seed: int) -> Iterator[tuple[str, nn.Module, list[Example]]]:
             n_layers=3,
         )
     )
-    train_set, (images, _) = digits()
+    train_set, (images, _) = load_digits()
     train_classifier(vit, train_set, n_epochs=36, seed=seed)
     yield "digits", vit.eval(), classified(vit.eval(), images, rng)
 

@@ -14,10 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.generation.strategies import sampler
-from attention_book.generation.text import fill_blank, generate_text
+from attention_book.generation.text import generate_text
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
+    fill_blank,
 )
 from attention_book.models.ngrams import NGramModel
 from attention_book.tokenizers.special_tokens import BOS, EOS

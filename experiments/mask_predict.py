@@ -18,7 +18,7 @@ from attention_book.data.split import make_split
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
-    masked_loss,
+    mask_predict_loss,
     refine,
 )
 from attention_book.models.transformer import Transformer, TransformerConfig
@@ -141,7 +141,7 @@ def run(seed: int) -> dict[str, float]:
         target_vocab_size=len(chinese) + 1, **shape
     )
     model = MaskedTransformer(masked_config)
-    model = train(model, masked_loss, examples, seed)
+    model = train(model, mask_predict_loss, examples, seed)
     with torch.no_grad():
         memory, mask = model.encode(source, lengths)
         chances = model.score_lengths(memory, mask).log_softmax(-1)

@@ -10,7 +10,7 @@ other half as it is.
 import torch
 from torch import Tensor
 
-from attention_book.data.digits import Digits, digits
+from attention_book.data.digits import Digits, load_digits
 from attention_book.evaluation import (
     add_noise,
     adjust_contrast,
@@ -20,8 +20,7 @@ from attention_book.evaluation import (
     rotate,
     shift_images,
 )
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.training.images import train_classifier
 from experiments.record import percent
 
@@ -119,7 +118,7 @@ def train(
 
 
 def run(seed: int) -> dict[str, float]:
-    train_set, test = digits()
+    train_set, test = load_digits()
     results = {}
     for name, (augmentation, n_epochs) in MODELS.items():
         model = train(train_set, augmentation, n_epochs, seed)

@@ -19,8 +19,7 @@ from attention_book.evaluation import (
     accuracy_by_group,
     make_inferences,
 )
-from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import SequenceClassifier
+from attention_book.models.text import SequenceClassifier, TextConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training.texts import Example, predict, train_classifier

@@ -13,9 +13,9 @@ from attention_book.data.review_sentences import (
 from attention_book.data.reviews import make_reviews
 from attention_book.data.tags import UPOS
 from attention_book.data.wide_grammar import CONSTRUCTIONS
-from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import (
+from attention_book.models.text import (
     SequenceClassifier,
+    TextConfig,
     TokenClassifier,
 )
 from attention_book.tokenizers.special_tokens import BOS

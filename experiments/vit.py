@@ -2,7 +2,7 @@
 
 First the digits as they are, with all training images and with a tenth of
 them. Then the same digits in uneven light, made by a cell of the chapter.
-Last, for chapter 45, how large position vectors should begin.
+Last, how large position vectors should begin.
 """
 
 from collections.abc import Callable
@@ -10,9 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from attention_book.data.digits import Digits, digits
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.data.digits import Digits, load_digits
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.training.images import train_classifier
 from experiments.record import percent
 from literate.chapter import defined_in
@@ -89,7 +88,7 @@ def nearest(train: Digits, test: Digits) -> float:
 
 
 def run(seed: int) -> dict[str, float]:
-    train, test = digits()
+    train, test = load_digits()
     order = torch.Generator().manual_seed(seed)
     rows = torch.randperm(len(train.labels), generator=order)[:145]
     uneven_light = defined_in(CHAPTER, *PARTS)["uneven_light"]

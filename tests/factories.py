@@ -11,10 +11,9 @@ import torch
 from attention_book.compute import get_compute_config
 from attention_book.data.batches import pad
 from attention_book.generation.generate import generate
-from attention_book.models.text_config import TextConfig
+from attention_book.models.text import TextConfig
 from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
     BatchLoader,

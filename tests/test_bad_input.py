@@ -52,7 +52,6 @@ from attention_book.interpret import (
     attention_rollout,
 )
 from attention_book.interpret.pictures import HeatMap
-from attention_book.interpret.vit_maps import attention_maps, rollout
 from attention_book.models.encoder import (
     FeedForward,
     PostNorm,
@@ -66,20 +65,18 @@ from attention_book.models.language import (
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
-    lowest_k,
     mask_predict,
     random_mask,
 )
-from attention_book.models.patches import patchify
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
-from attention_book.models.text import TextEncoder
-from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import (
+from attention_book.models.text import (
     SequenceClassifier,
+    TextConfig,
+    TextEncoder,
     TokenClassifier,
 )
 from attention_book.models.transformer import TransformerConfig
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViTConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
@@ -266,10 +263,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             {"temperature": 0.5, "top_k": 3, "top_p": 0.9},
         ),
         "random_mask": (random_mask, {"lengths": lengths, "max_length": 5}),
-        "lowest_k": (
-            lambda k: lowest_k(floats(2, 5), k),
-            {"k": torch.tensor([2, 3])},
-        ),
         "mask_predict": (
             lambda **kw: mask_predict(masked.eval(), **kw),
             sources | {"iterations": 2, "n_lengths": 2},
@@ -310,9 +303,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         ),
         "masked language model": (MaskedLanguageModel(text_config), texts),
         "vit": (vit, images),
-        "patchify": (patchify, images | {"size": 5}),
-        "attention_maps": (lambda images: attention_maps(vit, images), images),
-        "rollout": (rollout, {"weights": floats(2, 2, 4, 5, 5)}),
         "attention_rollout": (
             attention_rollout,
             {"mixing": floats(3, 2, 5, 5).softmax(-1)},

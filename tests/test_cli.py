@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from attention_book.cli import app, evaluate, main, train, translate
 from attention_book.cli.corpora import Corpus
 from attention_book.cli.translate import Source, read_lines
-from attention_book.data.digits import digits
+from attention_book.data.digits import load_digits
 from attention_book.data.split import make_split
 from attention_book.generation.confidence import Translation
 from attention_book.generation.translator import GRAMMAR, Translator
@@ -622,7 +622,7 @@ def test_evaluate_scores_a_model_of_ones_own(
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, int]]:
     """Unseen digits as image files: PNG and JPEG, dark and light ink."""
     folder = tmp_path_factory.mktemp("drawn")
-    unseen = digits()[1]
+    unseen = load_digits()[1]
     files = []
     for label in range(10):
         ink = unseen.images[unseen.labels == label][1, 0]

@@ -36,8 +36,7 @@ from attention_book.io.models import load_model, save_model
 from attention_book.io.pretrained.vit import load_vit
 from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.io.tensor_files import parse_json
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import SINGLE_PROCESS, ParallelStrategy

@@ -22,7 +22,11 @@ from typer.testing import CliRunner
 from attention_book.cli import app
 from attention_book.compute import get_compute_config
 from attention_book.data.images import find_ink, read_digit, to_pixels
-from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
+from attention_book.generation.classifier import (
+    DIGITS,
+    MIN_CONFIDENCE,
+    Classifier,
+)
 from attention_book.io.files import read_tensors, write_tensors
 from attention_book.io.models import save_model
 from attention_book.io.pretrained.vit import load_vit
@@ -243,18 +247,9 @@ def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
             {"blocks.1.attn.qkv.bias": None},
             r"wanted blocks.1.attn.qkv.bias of shape \(72,\), got none",
         ),
-        ({"pos_embed": None}, "wanted pos_embed, got none"),
-        (
-            {"norm.weight": None},
-            r"wanted norm.weight of shape \(24,\), got none",
-        ),
         (
             {"blocks.0.mlp.fc2.weight": torch.zeros(24, 41)},
             r"blocks.0.mlp.fc2.weight of shape \(24, 40\), got \(24, 41\)",
-        ),
-        (
-            {"pos_embed": torch.zeros(1, 12, 24)},
-            r"wanted pos_embed of shape \(1, 10, 24\), got \(1, 12, 24\)",
         ),
         (
             {"pos_embed": torch.zeros(10, 24)},
@@ -301,6 +296,7 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
 # The classifier
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # as readers run it
 def test_the_committed_weights_score_what_is_written_down() -> None:
     written = json.loads(digits_model.RESULTS.read_text())["seeds"]["0"]
@@ -358,7 +354,7 @@ def test_the_command_says_when_it_is_not_sure(tmp_path: Path) -> None:
     assert first.startswith(f"{seven}: 7 ")
     assert second.startswith(f"{face}: ")
     (_, probability), *_ = Classifier.load().classify(face)
-    assert probability < UNSURE
+    assert probability < MIN_CONFIDENCE
     assert found.stderr == (
         f"attention-book: {face}: not sure of this one ({probability:.0%})\n"
     )

@@ -30,7 +30,6 @@ from attention_book.interpret import (
     without_heads,
 )
 from attention_book.interpret.pictures import HeatMap, to_html, to_svg
-from attention_book.interpret.vit_maps import attention_maps, rollout
 from attention_book.models.graph import GraphAttention, NodeClassifier
 from attention_book.models.language import (
     CausalLanguageModel,
@@ -42,13 +41,13 @@ from attention_book.models.mask_predict import (
 )
 from attention_book.models.seq2seq import AttentiveSeq2Seq
 from attention_book.models.speech import SpeechRecognizer
-from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import (
+from attention_book.models.text import (
     SequenceClassifier,
+    TextConfig,
     TokenClassifier,
 )
 from attention_book.models.transformer import Transformer
-from attention_book.models.vit import ViT
+from tests.factories import make_vit
 
 
 SIZES = {"d_model": 12, "n_heads": 3, "d_ff": 10, "n_layers": 2}
@@ -86,10 +85,7 @@ def make_all() -> dict[str, tuple[nn.Module, tuple[Any, ...]]]:
         "SequenceClassifier": (SequenceClassifier(config, 3), (SOURCE,)),
         "CausalLanguageModel": (CausalLanguageModel(config), (SOURCE,)),
         "MaskedLanguageModel": (MaskedLanguageModel(config), (SOURCE,)),
-        "ViT": (
-            ViT.tiny(image_size=8, patch_size=4, n_classes=3, n_layers=2),
-            (torch.rand(1, 3, 8, 8),),
-        ),
+        "ViT": (make_vit(), (torch.rand(1, 3, 15, 15),)),
         "NodeClassifier": (NodeClassifier(5, 3), (torch.rand(1, 7, 5),)),
         "GraphAttention": (
             nn.Sequential(GraphAttention(5, 6, 3)),
@@ -308,12 +304,20 @@ def test_contributions_of_weights_that_do_not_fit(
         contribution_norms(layer, torch.rand(weights), torch.rand(memory))
 
 
-def test_rollout_of_an_encoder_is_that_of_chapter_15() -> None:
-    torch.manual_seed(0)
-    vit = ViT.tiny(image_size=8, patch_size=4, n_classes=3, n_layers=2).eval()
-    images = torch.rand(2, 3, 8, 8)
-    found = attention_rollout(mixing_matrices(vit, [images]))
-    torch.testing.assert_close(found, rollout(attention_maps(vit, images)))
+def test_rollout_of_an_encoder_by_loops() -> None:
+    model = make_vit()
+    images = torch.rand(2, 3, 15, 15)
+    flow = attention_rollout(mixing_matrices(model, [images]))
+    torch.testing.assert_close(flow.sum(-1), torch.ones(2, 10))
+    x = model.tokens(images)
+    expected = torch.eye(10).expand(2, 10, 10)
+    for layer in model.encoder.layers:
+        y = layer.residuals[0].norm(x)
+        weights = attention_weights(layer.self_attention, y).mean(1)
+        with_own = weights + torch.eye(10)
+        expected = with_own / with_own.sum(-1, keepdim=True) @ expected
+        x = layer(x)
+    torch.testing.assert_close(flow, expected)
 
 
 def test_mixing_of_two_sides() -> None:

@@ -36,9 +36,7 @@ from attention_book.io.pretrained import (
 from attention_book.io.pretrained import folders as folders_module
 from attention_book.io.pretrained.families import FAMILIES
 from attention_book.models.language import CausalLanguageModel
-from attention_book.models.text import TextEncoder
-from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import TokenClassifier
+from attention_book.models.text import TextConfig, TextEncoder, TokenClassifier
 from attention_book.tokenizers.special_tokens import EOS
 from tests.test_images import a_model, timm_state
 from tests.torch_state import randomise

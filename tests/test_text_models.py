@@ -1,6 +1,5 @@
 """The trunk that tasks and language models share, against PyTorch and itself."""
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -8,8 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from attention_book.attention.caches import KeyValueCache
-from attention_book.models.text import TextEncoder
-from attention_book.models.text_config import TextConfig
+from attention_book.models.text import TextConfig, TextEncoder
 from tests.factories import make_text_config
 from tests.torch_state import randomise, stack_state
 
@@ -158,13 +156,9 @@ def test_by_default_it_is_as_large_as_bert() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vocab_size": 0}, "vocab_size must be a whole number >= 1, got 0"),
         ({"n_segments": -1}, "n_segments must be a whole number >= 0, got -1"),
-        ({"n_layers": True}, "n_layers must be a whole number >= 1, got True"),
         ({"n_heads": 5}, "n_heads must divide d_model = 24, got 5"),
-        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
         ({"epsilon": 0}, "epsilon must be positive, got 0"),
-        ({"norm": "both"}, "norm must be one of .*, got 'both'"),
         ({"activation": "swish"}, "activation must be one of .*, got 'swish'"),
     ],
 )
@@ -173,11 +167,6 @@ def test_a_wrong_configuration_is_named(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
         make_text_config(**changes)
-
-
-def test_a_configuration_never_changes() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        make_text_config().d_model = 8  # type: ignore[misc]
 
 
 def a_cache() -> list[KeyValueCache]:
@@ -192,19 +181,10 @@ def a_cache() -> list[KeyValueCache]:
         ({"lengths": LENGTHS + 1}, "lengths must be from 1 to 7, got"),
         ({"lengths": LENGTHS[:2]}, "lengths must be one for each of 3"),
         ({"segment_ids": TOKENS}, "segment_ids must be None: n_segments is 0"),
-        ({"caches": a_cache()}, "caches want is_causal and rows without"),
+        ({"caches": a_cache()}, "caches want is_causal and no lengths"),
         (
             {"caches": a_cache(), "is_causal": True, "lengths": LENGTHS},
-            "caches want is_causal and rows without padding, got is_causal="
-            "True and lengths",
-        ),
-        (
-            {"caches": LENGTHS, "is_causal": True},
-            "caches must be one KeyValueCache for each layer, got a Tensor",
-        ),
-        (
-            {"caches": a_cache()[1:], "is_causal": True},
-            r"zip\(\) argument 2 is shorter",
+            "caches want is_causal and no lengths, got is_causal=True",
         ),
     ],
 )

@@ -1,7 +1,6 @@
 """attention_book.vit against PyTorch, and itself; against others see images."""
 
 import copy
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.data.digits import Digits, digits
-from attention_book.interpret.vit_maps import attention_maps, rollout
+from attention_book.data.digits import Digits, load_digits
 from attention_book.io.progress import load_checkpoint, save_checkpoint
-from attention_book.models.patches import patchify
-from attention_book.models.vit import ViT, resize
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, patchify, resize
 from attention_book.training import (
     Trainer,
     TrainingConfig,
@@ -30,7 +26,6 @@ from attention_book.training.images import (
     random_affine,
     train_classifier,
 )
-from literate.chapter import defined_in
 from tests.factories import make_vit, make_vit_config
 from tests.torch_state import randomise
 
@@ -53,40 +48,6 @@ def a_model(**changes: Any) -> ViT:
 def images(size: int = SIZE, channels: int = CHANNELS) -> Tensor:
     generator = torch.Generator().manual_seed(0)
     return torch.randn(BATCH, channels, size, size, generator=generator)
-
-
-def test_the_papers_sizes() -> None:
-    counts = {
-        ViT.tiny: 5_717_416,
-        ViT.small: 22_050_664,
-        ViT.base: 86_567_656,
-        ViT.large: 304_326_632,
-    }
-    with torch.device("meta"):
-        for make, wanted in counts.items():
-            model = make()
-            count = sum(p.numel() for p in model.parameters())
-            assert count == wanted
-            c = model.config
-            assert c.d_model == 64 * c.n_heads
-            assert c.d_ff == 4 * c.d_model
-        changed = ViT.tiny(n_classes=0, pooling="mean", image_size=32)
-    assert changed.config.d_model == 192
-    assert changed.positions.table.shape == (4, 192)
-
-
-def test_it_equals_the_plain_class_of_its_chapter() -> None:
-    chapter = defined_in(
-        "docs/beyond/vit.md", "torch", "patchify", "VisionTransformer"
-    )
-    plain = chapter["VisionTransformer"](
-        SIZE, 5, CHANNELS, CLASSES, d=24, h=4, d_ff=40, L=2
-    )
-    ours = a_model(epsilon=1e-5)
-    state = ours.state_dict()
-    state["positions"] = state.pop("positions.table")
-    plain.load_state_dict(state)
-    torch.testing.assert_close(plain(images()), ours(images()))
 
 
 # Patches
@@ -115,13 +76,6 @@ def test_patches_and_a_matrix_are_a_convolution() -> None:
     torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("size", [0, 4, 7])
-def test_a_patch_that_does_not_divide(size: int) -> None:
-    wanted = f"size must divide height and width, got {size} for 15 by 15"
-    with pytest.raises(ValueError, match=wanted):
-        patchify(images(), size)
-
-
 # The configuration
 
 
@@ -129,13 +83,9 @@ def test_a_patch_that_does_not_divide(size: int) -> None:
     ("changes", "message"),
     [
         ({"image_size": 16}, "patch_size must divide image_size = 16, got 5"),
-        ({"patch_size": 0}, "patch_size must be a whole number >= 1, got 0"),
         ({"n_classes": -1}, "n_classes must be a whole number >= 0, got -1"),
-        ({"n_layers": 2.0}, "n_layers must be a whole number >= 1, got 2.0"),
-        ({"d_ff": True}, "d_ff must be a whole number >= 1, got True"),
         ({"n_heads": 5}, "n_heads must divide d_model = 24, got 5"),
-        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
-        ({"epsilon": "0"}, r"epsilon must be in \[0, 1\), got '0'"),
+        ({"epsilon": "0"}, "epsilon must be a number, got '0'"),
         (
             {"pooling": "max"},
             r"pooling must be one of \('class', 'mean'\), got 'max'",
@@ -150,11 +100,6 @@ def test_numbers_that_do_not_fit(
         make_vit_config(**changes)
 
 
-def test_a_configuration_does_not_change() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        ViTConfig().d_ff = 3  # type: ignore[misc]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -166,7 +111,7 @@ def test_a_configuration_does_not_change() -> None:
 )
 @pytest.mark.usefixtures("unchecked")
 def test_images_that_do_not_fit(wrong: Tensor) -> None:
-    with pytest.raises(ValueError, match="images must be a floating") as error:
+    with pytest.raises(ValueError, match="images must be floating") as error:
         a_model()(wrong)
     assert f"got {wrong.dtype} of shape {tuple(wrong.shape)}" in str(error)
     assert "(batch, 3, 15, 15)" in str(error)
@@ -198,10 +143,10 @@ def test_what_is_pooled(pooling: str) -> None:
     torch.testing.assert_close(model(images()), expected)
 
 
-@pytest.mark.parametrize("pooling", ["class", "mean"])
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
-def test_export_with_any_number_of_images(pooling: str) -> None:
-    model = a_model(pooling=pooling)
+def test_export_with_any_number_of_images() -> None:
+    model = a_model()
     batch = {"images": {0: torch.export.Dim("batch")}}
     whole = torch.export.export(model, (images(),), dynamic_shapes=batch)
     x = images().repeat(4, 1, 1, 1)[:7]
@@ -214,7 +159,6 @@ def test_nothing_given_is_changed() -> None:
     before = x.clone()
     state = copy.deepcopy(model.state_dict())
     model(x)
-    attention_maps(model, x)
     resize(model, 20)
     assert torch.equal(x, before)
     for name, value in model.state_dict().items():
@@ -257,43 +201,7 @@ def test_other_precisions(dtype: torch.dtype) -> None:
     )
 
 
-# Looking inside
-
-
-def test_weights_are_those_that_were_used() -> None:
-    model = a_model()
-    weights = attention_maps(model, images())
-    assert weights.shape == (2, BATCH, 4, TOKENS, TOKENS)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-    x = model.tokens(images())
-    for layer, found in zip(model.encoder.layers, weights, strict=True):
-        attention = layer.self_attention
-        y = layer.residuals[0].norm(x)
-        _, value = attention.keys_and_values(y)
-        heads = (found @ value).transpose(1, 2).flatten(2)
-        x = x + attention.out_proj(heads)
-        x = x + layer.feed_forward(layer.residuals[1].norm(x))
-    logits = model.head(model.encoder.norm(x)[:, 0])
-    torch.testing.assert_close(logits, model(images()), atol=1e-5, rtol=1e-5)
-    assert not any(part._forward_hooks for part in model.modules())
-    assert not any(part._forward_pre_hooks for part in model.modules())
-
-
-def test_rollout_by_loops() -> None:
-    weights = attention_maps(a_model(), images())
-    flow = rollout(weights)
-    torch.testing.assert_close(flow.sum(-1), torch.ones(BATCH, TOKENS))
-    for b in range(BATCH):
-        mixed = []
-        for layer in weights[:, b].mean(1):
-            with_own = layer + torch.eye(TOKENS)
-            mixed.append(with_own / with_own.sum(-1, keepdim=True))
-        torch.testing.assert_close(flow[b], mixed[1] @ mixed[0])
-
-
-def test_rollout_of_tokens_that_attend_to_themselves() -> None:
-    alone = torch.eye(5).expand(3, 2, 4, 5, 5)
-    torch.testing.assert_close(rollout(alone), torch.eye(5).expand(2, 5, 5))
+# Another size
 
 
 @pytest.mark.parametrize("pooling", ["class", "mean"])
@@ -339,7 +247,7 @@ def test_a_grid_that_shrinks_is_smoothed_and_no_other(size: int) -> None:
 
 
 def test_a_fifth_of_each_digit_is_held_out() -> None:
-    train, test = digits()
+    train, test = load_digits()
     assert train.images.shape == (1442, 1, 8, 8)
     assert test.images.shape == (355, 1, 8, 8)
     assert train.images.min() == 0
@@ -352,13 +260,13 @@ def test_a_fifth_of_each_digit_is_held_out() -> None:
 
 
 def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ImportError, match="first: pip install scikit-learn"):
-        digits()
+        load_digits()
 
 
 def test_random_affine_moves_ink_and_keeps_its_input() -> None:
-    train, _ = digits()
+    train, _ = load_digits()
     x = train.images[:50]
     generator = torch.Generator().manual_seed(0)
     before = x.clone()
@@ -376,7 +284,7 @@ def test_random_affine_moves_ink_and_keeps_its_input() -> None:
 
 
 def test_training_depends_on_its_seed_alone() -> None:
-    train, _ = digits()
+    train, _ = load_digits()
     some = Digits(train.images[:130], train.labels[:130])
     runs = []
     for seed in (0, 0, 1):
@@ -392,8 +300,9 @@ def test_training_depends_on_its_seed_alone() -> None:
     assert runs[0][-1] < 0.9 * runs[0][0]
 
 
+@pytest.mark.slow
 def test_it_overfits_one_batch() -> None:
-    train, _ = digits()
+    train, _ = load_digits()
     some = Digits(train.images[:40], train.labels[:40])
     model = make_vit(**DIGIT_SIZES, patch_size=2)
     train_classifier(
@@ -404,7 +313,7 @@ def test_it_overfits_one_batch() -> None:
 
 @pytest.fixture(scope="module")
 def data() -> Digits:
-    train, _ = digits()
+    train, _ = load_digits()
     return Digits(train.images[:130], train.labels[:130])
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (26bccb197462). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (95f85a3b1657). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +8,11 @@ from typer import Argument, Option
 from attention_book.cli.app import app, escape_controls, print_error
 from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.compute import get_compute_config
-from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
+from attention_book.generation.classifier import (
+    DIGITS,
+    MIN_CONFIDENCE,
+    Classifier,
+)
 
 
 __all__ = ["classify"]
@@ -41,5 +45,5 @@ def classify(
         name = f"{escape_controls(str(image))}: " if len(images) > 1 else ""
         typer.echo(f"{name}{text}")
         _, most = guesses[0]
-        if most < UNSURE:
+        if most < MIN_CONFIDENCE:
             print_error(f"{image}: not sure of this one ({most:.0%})")

@@ -1,4 +1,6 @@
-# Made from docs/source/training-images.md (148b3d5d5936). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (11175383b753). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Handwritten digits. Explained in the chapter "Vision Transformer"."""
+
 from typing import NamedTuple
 
 import torch
@@ -6,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 
-__all__ = ["Digits", "digits"]
+__all__ = ["Digits", "load_digits"]
 
 
 class Digits(NamedTuple):
@@ -16,7 +18,7 @@ class Digits(NamedTuple):
     labels: Int[Tensor, " images"]
 
 
-def digits() -> tuple[Digits, Digits]:
+def load_digits() -> tuple[Digits, Digits]:
     """Return the 1,797 digits of scikit-learn: training set and test set.
 
     Every fifth image of each digit is in the test set.
@@ -25,12 +27,10 @@ def digits() -> tuple[Digits, Digits]:
         ImportError: scikit-learn is not installed.
     """
     try:
-        from sklearn.datasets import (  # type: ignore[import-untyped]
-            load_digits,
-        )
+        from sklearn import datasets  # type: ignore[import-untyped]
     except ImportError:
         raise ImportError("run first: pip install scikit-learn") from None
-    data = load_digits()
+    data = datasets.load_digits()
     images = torch.tensor(data.images / 16, dtype=torch.float32)[:, None]
     labels = torch.tensor(data.target)
     same = labels[:, None] == labels

@@ -1,4 +1,6 @@
-# Made from docs/source/images.md (3043e05f4ee7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (c27ecceb612c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""From image files to the tensors that a Vision Transformer takes."""
+
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (5a5fc78ddc4c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (85b37cb7b7b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 
 import torch
@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_number, check_tensor, check_whole
-from attention_book.models.patches import Images
+from attention_book.models.vit import Images
 
 
 __all__ = ["add_noise", "adjust_contrast", "fgsm", "rotate", "shift_images"]

@@ -1,4 +1,6 @@
-# Made from docs/source/images.md (b043afe5f68c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (6a2d8e11d537). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""A classifier of handwriting, ready for use."""
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,11 @@ from attention_book.io.models import load_model, save_model
 from attention_book.models.vit import ViT
 
 
-__all__ = ["DIGITS", "UNSURE", "Classifier"]
+__all__ = ["DIGITS", "MIN_CONFIDENCE", "Classifier"]
 
 
 DIGITS = Path(__file__).parents[1] / "models" / "digits.safetensors"
-UNSURE = 0.5  # an answer less probable than this is in doubt
+MIN_CONFIDENCE = 0.5  # an answer less probable than this is in doubt
 
 
 class Classifier:

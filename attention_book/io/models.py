@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (1915e78e4944). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (656ca23dc72b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -26,8 +26,7 @@ from attention_book.models.mask_predict import (
 )
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 from attention_book.tokenizers.bpe import (
     tokenizer_from_json,
     tokenizer_to_json,

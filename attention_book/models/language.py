@@ -1,4 +1,6 @@
-# Made from docs/language/language-models.md (960f308a356f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/language-models.md (d6ec35acc45e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""GPT and BERT. Explained in the chapter "BERT and GPT"."""
+
 from collections.abc import Sequence
 
 import torch
@@ -6,12 +8,18 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attention_book._checks import check_size, check_token_ids
 from attention_book.attention.caches import KeyValueCache
-from attention_book.models.text import TextEncoder
-from attention_book.models.text_config import TextConfig
+from attention_book.models.text import TextConfig, TextEncoder
+from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 
 
-__all__ = ["CausalLanguageModel", "MaskedLanguageModel"]
+__all__ = [
+    "CausalLanguageModel",
+    "MaskedLanguageModel",
+    "fill_blank",
+    "mask_tokens",
+]
 
 
 class CausalLanguageModel(nn.Module):
@@ -69,3 +77,88 @@ class MaskedLanguageModel(nn.Module):
         x = self.encoder(token_ids, lengths, segment_ids=segment_ids)
         x = self.norm(F.gelu(self.transform(x)))
         return F.linear(x, self.encoder.tokens.weight, self.bias)
+
+
+def mask_tokens(
+    token_ids: Int[Tensor, "batch length"],
+    mask_id: int,
+    generator: torch.Generator,
+    *,
+    mlm_probability: float = 0.15,
+    mask_replace_prob: float = 0.8,
+    random_replace_prob: float = 0.1,
+) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch length"]]:
+    """Choose tokens to predict, and hide most; return inputs and labels.
+
+    Of those chosen, a share becomes mask_id, a share a random token, and the
+    rest stays. Special tokens, padding among them, are never chosen.
+
+    Args:
+        token_ids: Of real text; special tokens have the lowest ids.
+        mask_id: The id of `<mask>`, which comes after all others.
+        generator: The random generator, on the device of token_ids.
+        mlm_probability: How likely each token is to be chosen.
+        mask_replace_prob: The share that becomes mask_id.
+        random_replace_prob: The share that becomes a random token.
+
+    Source: Devlin et al. (2019), §3.1 and appendix A.1. Their program
+        chooses a fixed number in each text, this one each token on its own,
+        like DataCollatorForLanguageModeling in Hugging Face.
+    """
+    n_special = len(SPECIAL_TOKENS)
+    check_size("mask_id", mask_id, n_special + 1)
+    check_token_ids("token_ids", token_ids, mask_id)
+    changed = mask_replace_prob + random_replace_prob
+    shares = (mlm_probability, mask_replace_prob, random_replace_prob)
+    if min(shares) < 0 or max(mlm_probability, changed) > 1 + 1e-9:
+        raise ValueError(
+            "probabilities must be from 0 to 1, and those of mask and random "
+            f"token at most 1 together, got {shares}"
+        )
+    choose, change = torch.rand(
+        2, *token_ids.shape, generator=generator, device=token_ids.device
+    )
+    chosen = (choose < mlm_probability) & (token_ids >= n_special)
+    random_ids = torch.randint_like(
+        token_ids, n_special, mask_id, generator=generator
+    )
+    swapped = chosen & (change < changed)
+    masked = chosen & (change < mask_replace_prob)
+    inputs = torch.where(swapped, random_ids, token_ids)
+    inputs = inputs.masked_fill(masked, mask_id)
+    return inputs, token_ids.masked_fill(~chosen, -100)
+
+
+@torch.no_grad()
+def fill_blank(
+    model: MaskedLanguageModel,
+    token_ids: Sequence[int],
+    mask_id: int,
+    *,
+    n_best: int = 5,
+) -> list[list[tuple[int, float]]]:
+    """Return the most probable tokens for each `<mask>`, the best first.
+
+    Args:
+        model: In eval mode.
+        token_ids: Of a text in which one or more tokens are mask_id.
+        mask_id: The id of `<mask>`, which is never a candidate.
+        n_best: How many candidates to return.
+
+    Returns:
+        For each `<mask>` pairs of token id and probability.
+
+    Raises:
+        ValueError: There is no `<mask>`, or an id or n_best is out of range.
+    """
+    check_size("n_best", n_best)
+    n_best = min(n_best, model.config.vocab_size - 1)
+    ids = torch.tensor([list(token_ids)]).to(model.bias.device)
+    is_blank = ids[0] == mask_id
+    if not is_blank.any():
+        raise ValueError(f"token_ids must hold mask_id {mask_id}, got none")
+    logits = model(ids)[0, is_blank].float()
+    logits[:, mask_id] = float("-inf")
+    best = logits.softmax(-1).topk(n_best)
+    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [list(zip(*pair, strict=True)) for pair in pairs]

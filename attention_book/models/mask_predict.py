@@ -1,6 +1,9 @@
-# Made from docs/source/mask-predict.md (cfb2b5827edf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/denoising.md (d259504e3294). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Mask-predict. Explained in the chapter "Non-autoregressive decoding"."""
+
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -8,16 +11,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import (
-    check_lengths,
-    check_rate,
-    check_size,
-    check_source,
-    check_tensor,
-    check_whole,
-)
+from attention_book._checks import check_lengths, check_size, check_source
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
-from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.training.loading import Batch
@@ -27,9 +23,8 @@ __all__ = [
     "Draft",
     "MaskedTransformer",
     "MaskedTransformerConfig",
-    "lowest_k",
     "mask_predict",
-    "masked_loss",
+    "mask_predict_loss",
     "random_mask",
     "refine",
 ]
@@ -43,21 +38,9 @@ class MaskedTransformerConfig(TransformerConfig):
         target_vocab_size: One more than the vocabulary has: the last id is
             that of `<mask>`.
         max_target_length: The longest translation, in tokens.
-
-    Raises:
-        ValueError: As TransformerConfig; max_target_length is not positive.
     """
 
     max_target_length: int = 64
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        longest = self.max_target_length
-        if type(longest) is not int or longest < 1:
-            raise ValueError(
-                "max_target_length must be a positive whole number, "
-                f"got {longest!r}"
-            )
 
 
 class MaskedTransformer(Transformer):
@@ -79,27 +62,33 @@ class MaskedTransformer(Transformer):
     def score_lengths(
         self,
         memory: Float[Tensor, "batch source d_model"],
-        mask: Bool[Tensor, "batch 1 1 source"],
+        memory_mask: Bool[Tensor, "batch 1 1 source"],
     ) -> Float[Tensor, "batch max_target_length"]:
         """Return the logits of the lengths 1, 2, … of the translations."""
-        fertility = self.fertility(memory)[..., 0] * mask[:, 0, 0]
-        lengths = torch.arange(
-            1, self.max_target_length + 1, device=memory.device
-        )
+        fertility = self.fertility(memory)[..., 0] * memory_mask[:, 0, 0]
+        longest = self.max_target_length
+        lengths = torch.arange(1, longest + 1, device=memory.device)
         return -2 * (lengths - fertility.sum(1, keepdim=True)).square()
 
+    def fill_in(
+        self,
+        target: Int[Tensor, "batch target"],
+        masked: Bool[Tensor, "batch target"],
+        lengths: Int[Tensor, " batch"],
+        memory: Tensor | list[KeyValue],
+        memory_mask: Bool[Tensor, "batch 1 1 source"],
+    ) -> Float[Tensor, "masked vocab"]:
+        """Return the logits of the masked tokens, one row after another."""
+        mask = padding_mask(lengths, target.shape[1])
+        x = self.target_embedding(target.masked_fill(masked, self.mask_id))
+        x = self.decoder(x, memory, memory_mask, mask=mask, is_causal=False)
+        return F.linear(x[masked], self.target_embedding.tokens.weight)
 
-def lowest_k(
+
+def _lowest_k(
     x: Float[Tensor, "batch length"], k: Int[Tensor, " batch"]
 ) -> Bool[Tensor, "batch length"]:
     """Pick the k[i] lowest numbers of row i; of equals, the first."""
-    check_tensor("x", x)
-    check_lengths("k", k, x.shape[-1], min_length=0)
-    if x.ndim != 2 or len(x) != len(k):
-        raise ValueError(
-            "x must be (batch, length) with one k for each row, got "
-            f"{tuple(x.shape)} and {len(k)} of k"
-        )
     ranks = x.argsort(dim=1, stable=True).argsort(dim=1)
     return ranks < k[:, None]
 
@@ -114,27 +103,22 @@ def random_mask(
     Args:
         lengths: How many tokens of each row are real.
         max_length: Length of the rows, padding included.
-        generator: The random generator, on any device; by default torch's
-            own where lengths lies.
+        generator: The random generator, on any device.
 
     Returns:
         True = masked.
 
     Source: Ghazvininejad et al. (2019), §2.2.
     """
-    check_size("max_length", max_length)
-    check_lengths("lengths", lengths, max_length, min_length=0)
-    shape = len(lengths), max_length
-    device = lengths.device if generator is None else generator.device
-    k = torch.rand(shape[0], generator=generator, device=device)
-    chances = torch.rand(shape, generator=generator, device=device)
-    k = 1 + (k.to(lengths.device) * lengths).long()
     real = padding_mask(lengths, max_length)[:, 0, 0]
-    chances = chances.to(lengths.device).masked_fill(~real, torch.inf)
-    return lowest_k(chances, k)
+    device = lengths.device if generator is None else generator.device
+    rand = partial(torch.rand, generator=generator, device=device)
+    k = 1 + (rand(len(lengths)).to(lengths.device) * lengths).long()
+    scores = rand(real.shape).to(lengths.device)
+    return _lowest_k(scores.masked_fill(~real, torch.inf), k)
 
 
-def masked_loss(
+def mask_predict_loss(
     model: MaskedTransformer,
     batch: Batch,
     label_smoothing: float = 0.0,
@@ -146,38 +130,23 @@ def masked_loss(
         model: Predicts the masked tokens.
         batch: Sentence pairs.
         label_smoothing: Of the tokens; the length has none.
-        generator: The random generator of the mask; by default torch's own.
+        generator: The random generator of the mask.
 
     Raises:
         ValueError: A translation is empty or longer than max_target_length.
 
     Source: Ghazvininejad et al. (2019), §2.2 and §2.3.
     """
-    labels = batch.target[:, 1:]
-    check_rate("label_smoothing", label_smoothing)
+    target = batch.target[:, 1:]
     lengths = batch.target_lengths - 2  # without <bos> and <eos>
     check_lengths("target lengths", lengths, model.max_target_length)
-    source = batch.source_layout
-    target = PaddingLayout(lengths, labels.shape[1])
-    masked = random_mask(lengths, labels.shape[1], generator)
-    memory = source.unpad(model.source_embedding(batch.source))
-    memory = model.encoder(memory, PackedMask(source, source))
-    x = model.target_embedding(labels.masked_fill(masked, model.mask_id))
-    x = model.decoder(
-        target.unpad(x),
-        memory,
-        PackedMask(target, source),
-        mask=PackedMask(target, target),
-        is_causal=False,
-    )
-    masked = target.unpad(masked)
-    logits = F.linear(x[masked], model.target_embedding.tokens.weight)
+    masked = random_mask(lengths, target.shape[1], generator)
+    memory, mask = model.encode(batch.source, batch.source_lengths)
+    logits = model.fill_in(target, masked, lengths, memory, mask)
     token_loss = F.cross_entropy(
-        logits.float(),
-        target.unpad(labels)[masked],
-        label_smoothing=label_smoothing,
+        logits.float(), target[masked], label_smoothing=label_smoothing
     )
-    length_logits = model.score_lengths(source.pad(memory), source.mask)
+    length_logits = model.score_lengths(memory, mask)
     length_loss = F.cross_entropy(length_logits, lengths - 1)
     return token_loss + 0.1 * length_loss
 
@@ -194,7 +163,7 @@ class Draft(NamedTuple):
 def refine(
     model: MaskedTransformer,
     memory: Float[Tensor, "batch source d_model"],
-    mask: Bool[Tensor, "batch 1 1 source"],
+    memory_mask: Bool[Tensor, "batch 1 1 source"],
     lengths: Int[Tensor, " batch"],
     iterations: int,
 ) -> Iterator[Draft]:
@@ -203,37 +172,25 @@ def refine(
     Args:
         model: Predicts the masked tokens; in eval mode.
         memory: What the encoder made of the sources.
-        mask: Their padding mask.
+        memory_mask: Their padding mask.
         lengths: The lengths of the translations.
         iterations: How often tokens are masked and predicted.
 
-    Raises:
-        ValueError: No sentence, a length out of range, no iteration.
-
     Source: Ghazvininejad et al. (2019), §3.1.
     """
-    check_size("iterations", iterations)
     check_lengths("target lengths", lengths, model.max_target_length)
-    if not len(lengths):
-        raise ValueError("lengths must hold one or more, got none")
-    target_mask = padding_mask(lengths, int(lengths.max()))
-    real = target_mask[:, 0, 0]
-    special = [PAD, BOS, EOS, model.mask_id]
-    token_ids = torch.where(real, model.mask_id, PAD)
-    log_probs = memory.new_zeros(token_ids.shape, dtype=torch.float32)
-    memory_kv = model.decoder.project_memory(memory)
+    check_size("number of sentences", len(lengths))
+    real = padding_mask(lengths, int(lengths.max()))[:, 0, 0]
+    token_ids = torch.full_like(real, PAD, dtype=torch.long)
+    log_probs = torch.zeros_like(real, dtype=torch.float32)
+    memory_kv = model.decoder.project_memory(memory)  # once for all
     for t in range(iterations):
         k = lengths * (iterations - t) // iterations
-        masked = lowest_k(log_probs.masked_fill(~real, torch.inf), k)
-        x = model.target_embedding(
-            token_ids.masked_fill(masked, model.mask_id)
-        )
-        x = model.decoder(
-            x, memory_kv, mask, mask=target_mask, is_causal=False
-        )
-        weight = model.target_embedding.tokens.weight
-        logits = F.linear(x[masked], weight).float()
-        logits[:, special] = -torch.inf
+        masked = _lowest_k(log_probs.masked_fill(~real, torch.inf), k)
+        logits = model.fill_in(
+            token_ids, masked, lengths, memory_kv, memory_mask
+        ).float()
+        logits[:, [PAD, BOS, EOS, model.mask_id]] = -torch.inf
         best = logits.log_softmax(-1).max(-1)
         token_ids = token_ids.masked_scatter(masked, best.indices)
         log_probs = log_probs.masked_scatter(masked, best.values)
@@ -264,15 +221,12 @@ def mask_predict(
     Raises:
         ValueError: No sentence, or a number out of range.
 
-    Of several lengths the best has the largest (ln p(n) + Σ ln p_i) / n,
-    which is a heuristic where there is more than one iteration.
-
     Source: Ghazvininejad et al. (2019), §3; §3.3 leaves out how likely the
         length is when translations are compared.
     """
-    check_whole("n_lengths", n_lengths)
     check_size("iterations", iterations)
-    if not 1 <= n_lengths <= model.max_target_length:
+    check_size("n_lengths", n_lengths)
+    if n_lengths > model.max_target_length:
         raise ValueError(
             f"n_lengths must be from 1 to {model.max_target_length}, "
             f"got {n_lengths}"

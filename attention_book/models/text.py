@@ -1,21 +1,83 @@
-# Made from docs/source/text-models.md (e373da6d33c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (a9da2bdb4939). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Models that read text. Explained in the chapter "Three shapes of task"."""
+
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import check_source, check_token_ids
+from attention_book._checks import (
+    check_fields,
+    check_heads,
+    check_size,
+    check_source,
+    check_token_ids,
+)
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.positions import LearnedPositions
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
-from attention_book.models.text_config import TextConfig
+from attention_book.models.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    Norm,
+)
 
 
-__all__ = ["TextEncoder"]
+__all__ = [
+    "SequenceClassifier",
+    "TextConfig",
+    "TextEncoder",
+    "TokenClassifier",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextConfig:
+    """The hyperparameters of a model that reads text: by default BERT-base's.
+
+    Attributes:
+        vocab_size: Size of the vocabulary.
+        max_length: How many learned positions there are.
+        n_segments: How many segment embeddings there are; 0 for none.
+        d_model: Width of the token vectors.
+        n_heads: Number of heads; divides d_model.
+        d_ff: Width in the middle of the feed-forward networks.
+        n_layers: Number of layers.
+        dropout: Dropout rate of the embeddings and of each sublayer's output.
+        norm: Layer normalisation after each sublayer, as in BERT, or before
+            it, as in GPT-2.
+        activation: Of the feed-forward networks; gelu_tanh is GPT-2's.
+        epsilon: What layer normalisation adds to the variance.
+
+    Source: Devlin et al. (2019), §3; Radford et al. (2019), §2.3.
+    """
+
+    vocab_size: int
+    max_length: int = 512
+    n_segments: int = 0
+    d_model: int = 768
+    n_heads: int = 12
+    d_ff: int = 3072
+    n_layers: int = 12
+    dropout: float = 0.1
+    norm: Norm = "pre"
+    activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            least={"n_segments": 0},
+            rates=["dropout"],
+            positive=["epsilon"],
+        )
+        check_heads(self.d_model, self.n_heads, self.n_heads)
 
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -25,28 +87,11 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def _make_layer(c: TextConfig) -> EncoderLayer:
-    """Make one layer."""
-    activation = _ACTIVATIONS[c.activation]
-    return EncoderLayer(
-        c.d_model,
-        c.n_heads,
-        c.d_ff,
-        norm=c.norm,
-        dropout=c.dropout,
-        eps=c.epsilon,
-        feed_forward=partial(FeedForward, activation=activation),
-    )
-
-
 class TextEncoder(nn.Module):
     """From token ids to the vector of each token in its context.
 
     Embeddings begin as noise of standard deviation 0.02, as in BERT and
     GPT-2. With post-norm they are normalised, with pre-norm the output is.
-
-    Args:
-        config: The hyperparameters.
 
     Source: Devlin et al. (2019), §3 and figure 2; Radford et al. (2019),
         §2.3. Dropout is where the Transformer paper has it; BERT and GPT-2
@@ -68,39 +113,20 @@ class TextEncoder(nn.Module):
         is_post = c.norm == "post"
         self.embedding_norm = norm if is_post else nn.Identity()
         self.dropout = nn.Dropout(c.dropout)
-        layers = [_make_layer(c) for _ in range(c.n_layers)]
+        activation = _ACTIVATIONS[c.activation]
+        layers = [
+            EncoderLayer(
+                c.d_model,
+                c.n_heads,
+                c.d_ff,
+                norm=c.norm,
+                dropout=c.dropout,
+                eps=c.epsilon,
+                feed_forward=partial(FeedForward, activation=activation),
+            )
+            for _ in range(c.n_layers)
+        ]
         self.encoder = Encoder(layers, None if is_post else norm)
-
-    def embed(
-        self,
-        token_ids: Int[Tensor, "batch length"],
-        segment_ids: Int[Tensor, "batch length"] | None = None,
-        caches: Sequence[KeyValueCache] | None = None,
-    ) -> Float[Tensor, "batch length d_model"]:
-        """Add up the embeddings of tokens, positions and segments.
-
-        Raises:
-            ValueError: Ids out of range, or segments that there are none of.
-        """
-        check_token_ids("token_ids", token_ids, self.config.vocab_size)
-        offset = caches[0].length if caches else 0
-        x = self.positions(self.tokens(token_ids), offset)
-        if self.segments is None:
-            if segment_ids is not None:
-                raise ValueError("segment_ids must be None: n_segments is 0")
-        else:
-            if segment_ids is None:
-                segment_ids = torch.zeros_like(token_ids)
-            n_segments = self.config.n_segments
-            check_token_ids("segment_ids", segment_ids, n_segments)
-            if segment_ids.shape != token_ids.shape:
-                raise ValueError(
-                    "segment_ids must be of the shape of token_ids, "
-                    f"{tuple(token_ids.shape)}, "
-                    f"got {tuple(segment_ids.shape)}"
-                )
-            x = x + self.segments(segment_ids)
-        return self.dropout(self.embedding_norm(x))
 
     def forward(
         self,
@@ -120,26 +146,103 @@ class TextEncoder(nn.Module):
                 for the first.
             is_causal: Whether tokens see only what comes before them.
             caches: One for each layer, with the tokens before; is_causal.
-
-        Raises:
-            ValueError: Ids or lengths are out of range, or arguments do not
-                go together.
         """
-        if not isinstance(caches, Sequence | None):
-            raise ValueError(
-                "caches must be one KeyValueCache for each layer, "
-                f"got a {type(caches).__name__}"
-            )
+        _check_text(self.config, token_ids, lengths, segment_ids)
         if caches is not None and (not is_causal or lengths is not None):
             raise ValueError(
-                "caches want is_causal and rows without padding, got "
-                f"is_causal={is_causal} and "
-                f"{'no ' if lengths is None else ''}lengths"
+                "caches want is_causal and no lengths, got "
+                f"is_causal={is_causal} and lengths {lengths}"
             )
+        x = self.tokens(token_ids)
+        x = self.positions(x, caches[0].length if caches else 0)
+        if self.segments is not None:
+            if segment_ids is None:
+                segment_ids = torch.zeros_like(token_ids)
+            x = x + self.segments(segment_ids)
+        x = self.dropout(self.embedding_norm(x))
         mask = None
-        if lengths is not None:
-            check_source(token_ids, lengths, self.config.vocab_size)
-            if not is_causal:  # else padding is in the future
-                mask = padding_mask(lengths, token_ids.shape[1])
-        x = self.embed(token_ids, segment_ids, caches)
+        if lengths is not None and not is_causal:
+            mask = padding_mask(lengths, token_ids.shape[1])
         return self.encoder(x, mask, caches, is_causal=is_causal)
+
+
+def _check_text(
+    config: TextConfig,
+    token_ids: Tensor,
+    lengths: Tensor | None,
+    segment_ids: Tensor | None,
+) -> None:
+    """Raise ValueError unless a trunk can read these."""
+    check_token_ids("token_ids", token_ids, config.vocab_size)
+    if lengths is not None:
+        check_source(token_ids, lengths, config.vocab_size)
+    if segment_ids is None:
+        return
+    if not config.n_segments:
+        raise ValueError("segment_ids must be None: n_segments is 0")
+    check_token_ids("segment_ids", segment_ids, config.n_segments)
+    if segment_ids.shape != token_ids.shape:
+        raise ValueError(
+            "segment_ids must be of the shape of token_ids, "
+            f"{tuple(token_ids.shape)}, got {tuple(segment_ids.shape)}"
+        )
+
+
+class TokenClassifier(nn.Module):
+    """A label for each token: the trunk and one linear layer.
+
+    Args:
+        config: The hyperparameters of the trunk.
+        n_labels: Number of labels.
+
+    Source: Devlin et al. (2019), figure 4 (d).
+    """
+
+    def __init__(self, config: TextConfig, n_labels: int) -> None:
+        super().__init__()
+        check_size("n_labels", n_labels)
+        self.config = config
+        self.encoder = TextEncoder(config)
+        self.head = nn.Linear(config.d_model, n_labels)
+
+    def forward(
+        self,
+        token_ids: Int[Tensor, "batch length"],
+        lengths: Int[Tensor, " batch"] | None = None,
+        segment_ids: Int[Tensor, "batch length"] | None = None,
+    ) -> Float[Tensor, "batch length n_labels"]:
+        """Return the logits of each token; arguments as TextEncoder's."""
+        x = self.encoder(token_ids, lengths, segment_ids=segment_ids)
+        return self.head(x)
+
+
+class SequenceClassifier(nn.Module):
+    """A label for the whole sequence, read off its first token.
+
+    Args:
+        config: The hyperparameters of the trunk.
+        n_labels: Number of labels.
+
+    Source: Devlin et al. (2019), §3 and figure 4 (b). The hidden layer with
+        tanh, which BERT calls its pooler, is that of its code.
+    """
+
+    def __init__(self, config: TextConfig, n_labels: int) -> None:
+        super().__init__()
+        check_size("n_labels", n_labels)
+        self.config = config
+        self.encoder = TextEncoder(config)
+        self.pooler = nn.Linear(config.d_model, config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = nn.Linear(config.d_model, n_labels)
+
+    def forward(
+        self,
+        token_ids: Int[Tensor, "batch length"],
+        lengths: Int[Tensor, " batch"] | None = None,
+        segment_ids: Int[Tensor, "batch length"] | None = None,
+    ) -> Float[Tensor, "batch n_labels"]:
+        """Return the logits of each row; arguments as TextEncoder's."""
+        x = self.encoder(token_ids, lengths, segment_ids=segment_ids)
+        pooled = torch.tanh(self.pooler(x[:, 0]))
+        return self.head(self.dropout(pooled))

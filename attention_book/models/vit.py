@@ -1,44 +1,104 @@
-# Made from docs/source/training-images.md (ed9e0b7e25c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/vit.md (42378f65c17a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The Vision Transformer. Explained in the chapter of that name."""
+
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_layer_input, check_tensor
+from attention_book._checks import (
+    check_fields,
+    check_heads,
+    check_layer_input,
+    check_tensor,
+)
 from attention_book.attention.positions import LearnedPositions
 from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
-from attention_book.models.patches import Images, patchify
-from attention_book.models.vit_config import ViTConfig
 
 
-__all__ = ["ViT", "resize"]
+__all__ = ["SIZES", "Images", "ViT", "ViTConfig", "patchify", "resize"]
 
 
-def _make_layer(c: ViTConfig) -> EncoderLayer:
-    """Make one layer: pre-norm, with GELU."""
-    return EncoderLayer(
-        c.d_model,
-        c.n_heads,
-        c.d_ff,
-        norm="pre",
-        dropout=c.dropout,
-        eps=c.epsilon,
-        feed_forward=partial(
-            FeedForward, activation=F.gelu, dropout=c.dropout
-        ),
-    )
+Images = Float[Tensor, "batch channels height width"]
+
+
+def patchify(
+    images: Images, size: int
+) -> Float[Tensor, "batch patches features"]:
+    """Cut images into squares, row by row, each as one vector.
+
+    In the notation of einops: b c (h p1) (w p2) -> b (h w) (p1 p2 c), with
+    p1 = p2 = size.
+
+    Source: Dosovitskiy et al. (2021), §3.1.
+    """
+    batch, channels, height, width = images.shape
+    rows = height // size
+    columns = width // size
+    x = images.reshape(batch, channels, rows, size, columns, size)
+    x = x.permute(0, 2, 4, 3, 5, 1)  # b h w p1 p2 c
+    return x.reshape(batch, rows * columns, size * size * channels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViTConfig:
+    """The hyperparameters of a ViT: by default ViT-B/16 for ImageNet.
+
+    Attributes:
+        image_size: Height and width of the images.
+        patch_size: Height and width of a patch; divides image_size.
+        n_channels: 3 for colour, 1 for grey.
+        n_classes: Number of classes; 0 for a model without a head.
+        d_model: Width of the token vectors.
+        n_heads: Number of heads; divides d_model.
+        d_ff: Width in the middle of the feed-forward networks.
+        n_layers: Number of layers.
+        dropout: Dropout rate, applied as in the paper's appendix B.1.
+        pooling: What is classified: a class token, or the mean of all.
+        epsilon: What layer normalisation adds to the variance.
+
+    Source: Dosovitskiy et al. (2021), table 1.
+    """
+
+    image_size: int = 224
+    patch_size: int = 16
+    n_channels: int = 3
+    n_classes: int = 1000
+    d_model: int = 768
+    n_heads: int = 12
+    d_ff: int = 3072
+    n_layers: int = 12
+    dropout: float = 0.0
+    pooling: Literal["class", "mean"] = "class"
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            least={"n_classes": 0},
+            rates=["dropout"],
+            positive=["epsilon"],
+        )
+        check_heads(self.d_model, self.n_heads, self.n_heads)
+        if self.image_size % self.patch_size:
+            raise ValueError(
+                f"patch_size must divide image_size = {self.image_size}, "
+                f"got {self.patch_size}"
+            )
+
+    @property
+    def grid(self) -> int:
+        """How many patches stand side by side."""
+        return self.image_size // self.patch_size
 
 
 class ViT(nn.Module):
     """Vision Transformer: from images to the logits of their classes.
-
-    Args:
-        config: The hyperparameters.
 
     Source: Dosovitskiy et al. (2021), §3.1, eq. 1 to 4; Beyer et al. (2022)
         for the mean. The paper's head for pre-training has a hidden layer;
@@ -58,28 +118,30 @@ class ViT(nn.Module):
         self.positions = LearnedPositions(n_tokens, c.d_model)
         nn.init.normal_(self.positions.table, std=0.5)  # as the patches are
         self.dropout = nn.Dropout(c.dropout)
-        layers = [_make_layer(c) for _ in range(c.n_layers)]
+        feed_forward = partial(
+            FeedForward, activation=F.gelu, dropout=c.dropout
+        )
+        layers = [
+            EncoderLayer(
+                c.d_model,
+                c.n_heads,
+                c.d_ff,
+                norm="pre",
+                dropout=c.dropout,
+                eps=c.epsilon,
+                feed_forward=feed_forward,
+            )
+            for _ in range(c.n_layers)
+        ]
         self.encoder = Encoder(layers, nn.LayerNorm(c.d_model, eps=c.epsilon))
         self.head: nn.Module = nn.Identity()
         if c.n_classes:
             self.head = nn.Linear(c.d_model, c.n_classes)
 
     def tokens(self, images: Images) -> Float[Tensor, "batch tokens d_model"]:
-        """Embed the patches, add positions; the class token comes first.
-
-        Raises:
-            ValueError: The images are not of the configured shape.
-        """
-        check_tensor("images", images)
-        c = self.config
-        wanted = (c.n_channels, c.image_size, c.image_size)
-        if images.shape[1:] != wanted or not images.is_floating_point():
-            raise ValueError(
-                f"images must be a floating-point tensor (batch, {wanted[0]}, "
-                f"{wanted[1]}, {wanted[2]}), got {images.dtype} of shape "
-                f"{tuple(images.shape)}"
-            )
-        patches = patchify(images, c.patch_size)
+        """Embed the patches, add positions; the class token comes first."""
+        _check_images(images, self.config)
+        patches = patchify(images, self.config.patch_size)
         check_layer_input("images", patches, self.embed.weight)
         x = self.embed(patches)
         if self.class_token is not None:
@@ -93,28 +155,25 @@ class ViT(nn.Module):
         x = x.mean(dim=1) if self.class_token is None else x[:, 0]
         return self.head(x)
 
-    @classmethod
-    def tiny(cls, **changes: Any) -> "ViT":
-        """DeiT-Ti, with changes; Touvron et al. (2021), table 1."""
-        sizes = {"d_model": 192, "n_heads": 3, "d_ff": 768}
-        return cls(ViTConfig(**sizes | changes))
 
-    @classmethod
-    def small(cls, **changes: Any) -> "ViT":
-        """DeiT-S, with changes; Touvron et al. (2021), table 1."""
-        sizes = {"d_model": 384, "n_heads": 6, "d_ff": 1536}
-        return cls(ViTConfig(**sizes | changes))
+def _check_images(images: Tensor, c: ViTConfig) -> None:
+    """Raise ValueError unless these are images of the configured shape."""
+    check_tensor("images", images)
+    sides = (c.n_channels, c.image_size, c.image_size)
+    if images.shape[1:] != sides or not images.is_floating_point():
+        wanted = ", ".join(map(str, sides))
+        raise ValueError(
+            f"images must be floating-point (batch, {wanted}), "
+            f"got {images.dtype} of shape {tuple(images.shape)}"
+        )
 
-    @classmethod
-    def base(cls, **changes: Any) -> "ViT":
-        """ViT-B/16, with changes; Dosovitskiy et al. (2021), table 1."""
-        return cls(ViTConfig(**changes))
 
-    @classmethod
-    def large(cls, **changes: Any) -> "ViT":
-        """ViT-L/16, with changes; Dosovitskiy et al. (2021), table 1."""
-        sizes = {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "n_layers": 24}
-        return cls(ViTConfig(**sizes | changes))
+SIZES = {  # Touvron et al. (2021) and Dosovitskiy et al. (2021), tables 1
+    "tiny": {"d_model": 192, "n_heads": 3, "d_ff": 768, "n_layers": 12},
+    "small": {"d_model": 384, "n_heads": 6, "d_ff": 1536, "n_layers": 12},
+    "base": {"d_model": 768, "n_heads": 12, "d_ff": 3072, "n_layers": 12},
+    "large": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "n_layers": 24},
+}
 
 
 @torch.no_grad()

@@ -1,4 +1,6 @@
-# Made from docs/source/training-images.md (488ba3790f9b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (068ef5b0d17f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training image classifiers, as the chapter "Vision Transformer" does."""
+
 import hashlib
 import math
 import random
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 
 from attention_book._checks import check_number, check_size, check_tensor
 from attention_book.data.digits import Digits
-from attention_book.models.patches import Images
+from attention_book.models.vit import Images
 from attention_book.training.config import TrainingConfig
 from attention_book.training.loading import to_device
 from attention_book.training.loop import Trainer

@@ -1,4 +1,9 @@
-# Made from docs/source/text-models.md (3f3e087aec53). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (46410a09f1b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training of classifiers of text.
+
+Explained in the chapter "Three shapes of task".
+"""
+
 import random
 from collections.abc import Sequence
 

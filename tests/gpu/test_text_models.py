@@ -12,10 +12,7 @@ from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.models.text_heads import (
-    SequenceClassifier,
-    TokenClassifier,
-)
+from attention_book.models.text import SequenceClassifier, TokenClassifier
 from tests.factories import compile_backend, make_text_config
 
 

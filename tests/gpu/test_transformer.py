@@ -18,7 +18,7 @@ from attention_book.compute import (
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
-    masked_loss,
+    mask_predict_loss,
 )
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
@@ -106,7 +106,7 @@ def test_the_masked_loss_is_that_of_the_cpu(device: torch.device) -> None:
     for each, where in ((model, torch.device("cpu")), (there, device)):
         batch = make_batch(make_reversals(11), where)
         generator = torch.Generator().manual_seed(0)
-        loss = masked_loss(each, batch, 0.1, generator)
+        loss = mask_predict_loss(each, batch, 0.1, generator)
         results.append(gradients(loss, each))
     for a, b in zip(*results, strict=True):
         assert_close(a, b, TOLERANCE["fp32"])

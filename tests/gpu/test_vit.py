@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.data.digits import Digits
-from attention_book.interpret.vit_maps import attention_maps, rollout
+from attention_book.interpret import attention_rollout, mixing_matrices
 from attention_book.models.vit import ViT, resize
 from attention_book.training.images import train_classifier
 from tests.factories import compile_backend, make_vit
@@ -70,14 +70,13 @@ def test_what_is_made_of_it_stays_on_the_device(device: torch.device) -> None:
     x = images()
     there = copy.deepcopy(model).to(device)
     larger = resize(there, 48)(images(size=48).to(device))
-    flow = rollout(attention_maps(there, x.to(device)))
+    flow = attention_rollout(mixing_matrices(there, [x.to(device)]))
     assert larger.device.type == flow.device.type == device.type
     torch.testing.assert_close(
         larger.cpu(), resize(model, 48)(images(size=48)), atol=2e-3, rtol=0
     )
-    torch.testing.assert_close(
-        flow.cpu(), rollout(attention_maps(model, x)), atol=2e-3, rtol=0
-    )
+    expected = attention_rollout(mixing_matrices(model, [x]))
+    torch.testing.assert_close(flow.cpu(), expected, atol=2e-3, rtol=0)
 
 
 def test_training_lowers_the_loss(device: torch.device) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (6da573fb6e54). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (a44f4ed7c8b2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import re
@@ -33,10 +33,7 @@ from attention_book.io.pretrained.settings import (
 )
 from attention_book.io.pretrained.vit import load_vit
 from attention_book.io.tensor_files import FAULTS, one_line, open_tensors
-from attention_book.models.text_heads import (
-    SequenceClassifier,
-    TokenClassifier,
-)
+from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.words import Tokenizer
 

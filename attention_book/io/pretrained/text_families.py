@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (7bbd60774a55). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (8cb62585c2b2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.io.pretrained.family import Family
@@ -8,9 +8,9 @@ from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.models.text_config import TextConfig
-from attention_book.models.text_heads import (
+from attention_book.models.text import (
     SequenceClassifier,
+    TextConfig,
     TokenClassifier,
 )
 

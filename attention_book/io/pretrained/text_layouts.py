@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (b9ad384fe39e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (ac28d3c0896b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any
 
 from attention_book.io.pretrained.layers import map_layer, map_weights
@@ -8,7 +8,7 @@ from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
 )
-from attention_book.models.text_heads import SequenceClassifier
+from attention_book.models.text import SequenceClassifier
 
 
 __all__ = ["bert_layout", "gpt2_layout"]

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (a8c739ad25de). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (9f734a21dd6c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import math
 import re
 from functools import partial
@@ -19,8 +19,7 @@ from attention_book.io.pretrained.reading import (
 )
 from attention_book.io.pretrained.settings import Settings
 from attention_book.io.tensor_files import Tensors, open_tensors
-from attention_book.models.vit import ViT
-from attention_book.models.vit_config import ViTConfig
+from attention_book.models.vit import ViT, ViTConfig
 
 
 __all__ = ["TIMM", "VIT", "load_vit", "timm_layout", "vit_layout"]
