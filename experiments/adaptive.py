@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from attention_book.attention.entmax import (
+from attention_book.attention.replacing import replace_attention
+from attention_book.attention.sparse import (
     EagerAttention,
     Entmax15Attention,
     EntmaxAttention,
     SparsemaxAttention,
 )
-from attention_book.attention.replacing import replace_attention
 from attention_book.data.digits import digits
 from attention_book.models.vit import ViT
 from attention_book.models.vit_config import ViTConfig

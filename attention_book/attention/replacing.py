@@ -1,4 +1,9 @@
-# Made from docs/source/adaptive-layers.md (4ef8d0153539). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (8235bf345f12). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Putting another kind of attention into a model.
+
+Explained in the chapter "Adaptive attention".
+"""
+
 import copy
 from typing import Any, TypeVar
 

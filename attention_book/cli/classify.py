@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (d4727d6d0544). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (926069c30e93). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command classify.
+
+Explained in the chapter "The command line".
+"""
+
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (f597d5c4a0c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (1e85457cd32d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command evaluate.
+
+Explained in the chapter "The command line".
+"""
+
 import time
 from typing import Annotated
 

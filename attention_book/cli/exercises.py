@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (42569f5588b5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (010bd5c80f24). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The commands exercise and check.
+
+Explained in the chapter "The command line".
+"""
+
 import ast
 import contextlib
 import difflib

@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (e46aca6e8ba1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (28897d809d79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command explain.
+
+Explained in the chapter "The command line".
+"""
+
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (a40f6925e0e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c5066ec30c9c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Options that several commands share.
+
+Explained in the chapter "The command line".
+"""
+
 from pathlib import Path
 from typing import Annotated, Literal
 

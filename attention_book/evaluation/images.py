@@ -1,4 +1,9 @@
-# Made from docs/source/perturbations.md (85285eaa3fcb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (4cb80846cf20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Changes to images.
+
+Explained in the chapter "Robustness and fairness".
+"""
+
 import math
 
 import torch

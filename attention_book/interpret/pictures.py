@@ -1,4 +1,9 @@
-# Made from docs/source/explain.md (7bf73e9109b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (1303d32e7161). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Heat maps, as pictures and as tables.
+
+Explained in the chapter "Tools for explanations".
+"""
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

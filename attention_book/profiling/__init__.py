@@ -1,4 +1,9 @@
-# Made from docs/fast/machine.md (3990d454f5a0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (216c6ec1a983). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""What an operation costs, and what a device can do.
+
+Explained in the chapter "The GPU path".
+"""
+
 from attention_book.profiling.roofline import (
     Cost,
     Roofline,

@@ -1,4 +1,9 @@
-# Made from docs/fast/machine.md (18ac53251096). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (45cd1a1a174c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""What an operation costs, and what a device can do at best.
+
+Explained in the chapter "The GPU path".
+"""
+
 import re
 from typing import NamedTuple
 

@@ -1,4 +1,9 @@
-# Made from docs/fast/machine.md (c6ddb433f796). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (4290cecc02f7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Timing on a device.
+
+Explained in the chapter "The GPU path".
+"""
+
 import math
 import statistics
 import time

@@ -1,8 +1,5 @@
-# Made from docs/source/processes.md (ac5b7466b5b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.training.processes.errors import (
-    USER_ERRORS,
-    is_peer_failure,
-)
+# Made from docs/source/processes.md (df40ad6989eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.training.processes.errors import is_peer_failure
 from attention_book.training.processes.failures import (
     ErrorReporter,
     process_group,
@@ -42,7 +39,6 @@ __all__ = [
     "RANK_VARS",
     "RENDEZVOUS_VARS",
     "TIMEOUT",
-    "USER_ERRORS",
     "ErrorReporter",
     "RankInfo",
     "broadcast_bool",
