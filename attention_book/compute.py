@@ -1,4 +1,9 @@
-# Made from docs/source/compute.md (4605a87ef032). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/compute.md (86ae62a7a3ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Device, precision and attention kernel, chosen in one place.
+
+Explained in the chapter "Devices and precision".
+"""
+
 import contextlib
 import copy
 from collections.abc import Callable, Iterator

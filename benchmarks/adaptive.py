@@ -12,16 +12,16 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from attention_book.attention.entmax import (
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.pruning import prune_heads
+from attention_book.attention.replacing import replace_attention
+from attention_book.attention.spans import SpanAttention
+from attention_book.attention.sparse import (
     EagerAttention,
     Entmax15Attention,
     EntmaxAttention,
     SparsemaxAttention,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.pruning import prune_heads
-from attention_book.attention.replacing import replace_attention
-from attention_book.attention.spans import SpanAttention
 from attention_book.interpret import find_heads, without_heads
 from attention_book.models.transformer import Transformer
 from benchmarks.sidebyside import introduce, keep, report, side_by_side

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from attention_book.attention.entmax import (
+from attention_book.attention.replacing import replace_attention
+from attention_book.attention.sparse import (
     EagerAttention,
     Entmax15Attention,
     EntmaxAttention,

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.attention.gates import GatedAttention, expected_heads
-from attention_book.attention.pruning import head_importance, prune_heads
+from attention_book.attention.importance import head_importance
+from attention_book.attention.pruning import prune_heads
 from attention_book.attention.replacing import replace_attention
 from attention_book.cli.corpora import Corpus, load_corpus
 from attention_book.generation.translator import Translator

@@ -35,7 +35,6 @@ TIME_LIMIT = 200  # seconds of a processor for one file of tests
 NAMES = {  # the tests of a module, where its name does not tell
     "__init__": ("package",),
     "__main__": ("command",),
-    "_api": ("package",),
     "blocks": ("chapter",),
     "checks": ("checks", "bad_input"),
     "cli": ("cli", "cli_exercises"),

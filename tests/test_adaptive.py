@@ -12,27 +12,25 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValue, KeyValueCache
-from attention_book.attention.entmax import (
-    EagerAttention,
-    Entmax15Attention,
-    EntmaxAttention,
-    SparsemaxAttention,
-)
+from attention_book.attention.entmax import entmax, entmax15
 from attention_book.attention.functional import causal_mask, padding_mask
 from attention_book.attention.gates import GatedAttention, expected_heads
+from attention_book.attention.importance import head_importance
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
 )
 from attention_book.attention.packed import PackedMask, PaddingLayout
-from attention_book.attention.pruning import (
-    PrunedAttention,
-    head_importance,
-    prune_heads,
-)
+from attention_book.attention.pruning import PrunedAttention, prune_heads
 from attention_book.attention.replacing import replace_attention
 from attention_book.attention.spans import SpanAttention, mean_span
-from attention_book.attention.sparse import entmax, entmax15, sparsemax
+from attention_book.attention.sparse import (
+    EagerAttention,
+    Entmax15Attention,
+    EntmaxAttention,
+    SparsemaxAttention,
+    sparsemax,
+)
 from attention_book.data.batches import pad
 from attention_book.generation.beam import beam_search
 from attention_book.generation.decoder import IncrementalDecoder
@@ -167,7 +165,7 @@ def test_exact_and_bisected_agree(dtype: torch.dtype) -> None:
     atol = 2e-6 if dtype == torch.float32 else 1e-12
     for exact, alpha in ((sparsemax, 2.0), (entmax15, 1.5)):
         torch.testing.assert_close(
-            exact(s), entmax(s, alpha), atol=atol, rtol=0
+            exact(s), entmax(s, torch.tensor(alpha)), atol=atol, rtol=0
         )
 
 
@@ -374,6 +372,16 @@ def test_caches_and_packing_give_the_same(layer: EagerAttention) -> None:
     torch.testing.assert_close(packed, layout.unpad(padded))
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_a_mask_of_numbers_is_refused(layer: EagerAttention) -> None:
+    x = torch.randn(2, 5, 24)
+    for is_causal in (False, True):
+        with pytest.raises(ValueError, match="mask must be boolean"):
+            layer(x, mask=torch.ones(2, 1, 5, 5).long(), is_causal=is_causal)
+    with pytest.raises(ValueError, match="mask must broadcast to"):
+        layer(x, mask=torch.ones(3, 2, 1, 5, 5).bool())
+
+
 def test_what_is_masked_does_not_count(layer: EagerAttention) -> None:
     x = torch.randn(2, 5, 24)
     mask = padding_mask(torch.tensor([5, 3]), 5)
@@ -448,8 +456,6 @@ def test_spans_get_gradients_and_are_penalised() -> None:
     assert (gradient != 0).all()
     layer.zero_grad()
     mean_span(nn.Sequential(layer, SpanAttention(24, 1, max_span=2)))
-    with pytest.raises(ValueError, match="SpanAttention layers, got none"):
-        mean_span(nn.Linear(2, 2))
 
 
 def test_a_span_hides_what_is_far() -> None:
@@ -559,8 +565,6 @@ def test_expected_heads_can_be_penalised() -> None:
     gradient = layer.gate_logits.grad
     assert gradient is not None
     assert (gradient > 0).all()
-    with pytest.raises(ValueError, match="GatedAttention layers, got none"):
-        expected_heads(nn.Linear(2, 2))
 
 
 def test_replacing_leaves_the_model_and_all_else() -> None:
@@ -651,7 +655,7 @@ def test_silent_heads_are_removed_heads() -> None:
     ) == beam_search(silent, *pad(SOURCES), max_length=9, beam_size=3)
     for name, lost in HEADS.items():
         layer = layers_of(small)[name]
-        left = 6 - len(lost)
+        left = max(6 - len(lost), 1)  # where none is left, one adds nothing
         assert isinstance(layer, PrunedAttention)
         assert layer.q_proj.weight.shape == (4 * left, 24)
         assert layer.kv_proj.weight.shape == (8 * left, 24)
@@ -800,8 +804,6 @@ def test_whatever_is_given_works_or_is_named() -> None:
 
     s, mask = scores(2, 3, 5, 7), scores(2, 3, 5, 7, seed=1) > 0
     alpha = torch.full((3, 1, 1), 1.5, dtype=torch.float64)
-    x = torch.randn(2, 5, 24)
-    padding = padding_mask(torch.tensor([5, 3]), 5)
     cases: list[tuple[Callable[..., Any], dict[str, Any]]] = [
         (sparsemax, {"scores": s, "mask": mask}),
         (entmax15, {"scores": s, "mask": mask}),
@@ -809,9 +811,6 @@ def test_whatever_is_given_works_or_is_named() -> None:
         (entmax, {"scores": s, "alpha": 1.5}),
     ]
     for kind, options in KINDS.items():
-        layer = kind(24, 3, **options).eval()
-        cases.append((layer, {"x": x, "mask": padding}))
-        cases.append((layer, {"x": x, "memory": x, "is_causal": True}))
         cases.append((kind, {"d_model": 24, "n_heads": 3, **options}))
     for call, arguments in cases:
         call(**arguments)

@@ -1,6 +1,7 @@
 """Looking into models, and changing what they compute."""
 
 import copy
+import sys
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
@@ -22,10 +23,10 @@ from attention_book.interpret import (
     contribution_norms,
     find_heads,
     find_sites,
-    gradient_x_input,
+    input_x_gradient,
     integrated_gradients,
-    leave_one_out,
     mixing_matrices,
+    occlusion,
     trace,
     without_heads,
 )
@@ -146,6 +147,7 @@ def test_an_edit_is_felt_by_what_comes_after_and_nothing_else() -> None:
     _, plain = trace(model, PAIR, ["*"])
     edits = {site: lambda w: torch.full_like(w, 1 / w.shape[-1])}
     _, seen = trace(model, PAIR, ["*"], edits)
+    assert trace(model, PAIR, edits=edits).activations == {}
     order = list(plain)
     for name in order[: order.index(site)]:
         torch.testing.assert_close(seen[name], plain[name])
@@ -217,8 +219,8 @@ class Bag(nn.Module):
 
 
 METHODS: list[Callable[..., Tensor]] = [
-    leave_one_out,
-    gradient_x_input,
+    occlusion,
+    input_x_gradient,
     integrated_gradients,
 ]
 
@@ -256,14 +258,14 @@ def test_integrated_gradients_add_up() -> None:
     torch.testing.assert_close(found.sum(1), whole, atol=1e-3, rtol=1e-3)
 
 
-def test_leave_one_out_by_hand() -> None:
+def test_occlusion_by_hand() -> None:
     model = translator()
     site = "source_embedding.tokens"
 
     def score(logits: Tensor) -> Tensor:
         return logits[0, :, 4]
 
-    found = leave_one_out(model, PAIR, site, score)
+    found = occlusion(model, PAIR, site, score)
     assert found.shape == (3, 5)
     zero = copy.deepcopy(model)
     zero.source_embedding = copy.deepcopy(model.source_embedding)
@@ -292,7 +294,7 @@ def test_contributions_are_those_that_make_the_output() -> None:
 @pytest.mark.parametrize(
     ("weights", "memory", "message"),
     [
-        ((5, 3, 7), (7, 24), "6 heads, queries, 7 keys"),
+        ((5, 3, 7), (7, 24), r"must be \(6, 3, 7\) .* got \(5, 3, 7\)"),
         ((6, 3, 7), (7, 23), "24 wide"),
     ],
 )
@@ -349,6 +351,14 @@ def test_flow_by_hand() -> None:
     # min(.5, .4); and so on.
     wanted = torch.tensor([[0.9, 0.8], [0.5, 0.7]])
     torch.testing.assert_close(flow, wanted)
+
+
+def test_flow_names_the_package_that_it_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ImportError, match=r"pip install .*\[interpret\]"):
+        attention_flow(torch.eye(2)[None], 2)
 
 
 def test_without_heads_is_zeros_at_the_site() -> None:

@@ -1,4 +1,9 @@
-# Made from docs/source/adaptive-layers.md (9151c0f3bdf1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/adaptive.md (f0085a17f340). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Gates that open and close heads.
+
+Explained in the chapter "Adaptive attention".
+"""
+
 import math
 from typing import Any
 
@@ -14,8 +19,6 @@ __all__ = ["GatedAttention", "expected_heads"]
 
 
 _BETA = 2 / 3  # temperature
-
-
 _GAMMA, _ZETA = -0.1, 1.1  # what (0, 1) is stretched to
 
 
@@ -56,7 +59,5 @@ class GatedAttention(MultiHeadAttention):
 def expected_heads(model: nn.Module) -> Float[Tensor, ""]:
     """Return how many gates are above 0 on average, to be added to a loss."""
     layers = [m for m in model.modules() if isinstance(m, GatedAttention)]
-    if not layers:
-        raise ValueError("model must have GatedAttention layers, got none")
     logits = torch.cat([layer.gate_logits for layer in layers])
     return (logits - _BETA * math.log(-_GAMMA / _ZETA)).sigmoid().sum()

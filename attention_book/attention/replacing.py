@@ -1,4 +1,9 @@
-# Made from docs/source/adaptive-layers.md (f42378411a23). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (0eff50957636). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Putting another kind of attention into a model.
+
+Explained in the chapter "Adaptive attention".
+"""
+
 import copy
 from typing import Any, TypeVar
 

@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (c41c6a0d0f6f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (9f9a5ce48e98). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command attention-book.
+
+Explained in the chapter "The command line".
+"""
+
 from attention_book.cli.app import app, main
 
 

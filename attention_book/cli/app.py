@@ -1,6 +1,10 @@
-# Made from docs/source/cli.md (650aa166949f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (05f921105793). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command: its subcommands, what it prints, and its errors.
+
+Explained in the chapter "The command line".
+"""
+
 import contextlib
-import errno
 import re
 import sys
 from collections.abc import Callable
@@ -11,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from attention_book import __version__
+from attention_book._errors import USER_ERRORS
 
 
 if TYPE_CHECKING:
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "USER_ERRORS",
     "app",
     "escape_controls",
     "import_command",
@@ -81,13 +85,6 @@ class _LazyGroup(TyperGroup):
         self.commands = typer.main.get_group(app).commands
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command; Ctrl-C ends it with the status that shells know."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
-
 
 app = typer.Typer(
     cls=_LazyGroup,
@@ -135,9 +132,6 @@ def escape_controls(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-USER_ERRORS = (ArithmeticError, ImportError, OSError, ValueError)
-
-
 def print_error(text: object) -> None:
     """Print, in one line, what is wrong."""
     line = " ".join(str(text).split())
@@ -163,11 +157,8 @@ def main(ready: Callable[[], object] | None = None) -> None:
         app(prog_name="attention-book")
     except KeyboardInterrupt:
         sys.exit(130)
-    except OSError as error:
-        is_closed = error.errno == errno.EBADF
-        why = "it is closed" if is_closed else error.strerror or error
-        print_error(f"{error.filename}: {why}" if error.filename else why)
-        sys.exit(1)
     except USER_ERRORS as error:
-        print_error(error)
+        file = getattr(error, "filename", None)
+        why = getattr(error, "strerror", None) or error
+        print_error(f"{file}: {why}" if file else why)
         sys.exit(1)

@@ -1,5 +1,8 @@
-# Made from docs/source/cli.md (60376eca1006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Run a reader's file and the check of its exercise. A process of its own."""
+# Made from docs/source/cli.md (674d47ed3dd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Run a reader's file and the check of its exercise. A process of its own.
+
+Explained in the chapter "The command line".
+"""
 
 import contextlib
 import gc

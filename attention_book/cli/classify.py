@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (95f85a3b1657). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (ac8733ee3f86). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command classify.
+
+Explained in the chapter "The command line".
+"""
+
 from pathlib import Path
 from typing import Annotated
 

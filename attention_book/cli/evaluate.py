@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (1730664eec36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c697595d6f70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command evaluate.
+
+Explained in the chapter "The command line".
+"""
+
 import time
 from typing import Annotated
 

@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (1f71e1900633). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c20caea889db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The commands exercise and check.
+
+Explained in the chapter "The command line".
+"""
+
 import ast
 import contextlib
 import difflib

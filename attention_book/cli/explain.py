@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (e5213db6b7c4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (66974c14dfea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command explain.
+
+Explained in the chapter "The command line".
+"""
+
 from pathlib import Path
 from typing import Annotated
 

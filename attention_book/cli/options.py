@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (a8ccbc5549df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (8ac75a99bcd5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Options that several commands share.
+
+Explained in the chapter "The command line".
+"""
+
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,4 +1,9 @@
-# Made from docs/source/cli.md (de278ca95747). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (ee2b709e01ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command train.
+
+Explained in the chapter "The command line".
+"""
+
 import json
 import os
 import shlex
@@ -73,7 +78,10 @@ def train(
         float, Option(help="Share of the target that all tokens get.")
     ] = TrainingConfig.label_smoothing,
     seed: Annotated[
-        int, Option(help="Of initialisation, order and dropout.")
+        int,
+        Option(
+            help="Of initialisation, order, dropout.", min=0, max=2**32 - 1
+        ),
     ] = TrainingConfig.seed,
     size: Annotated[
         str, Option(help=f"Of the model: {', '.join(PRESETS)}.")
@@ -114,8 +122,6 @@ def train(
     """Train a translator, or resume one that was cut off."""
     if sharded and compiled:
         raise ValueError("give --sharded or --compile, not both")
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"seed must be from 0 to {2**32 - 1}, got {seed}")
     if vocab_size and corpus == "grammar":
         raise ValueError(
             "--vocab-size is for real corpora: the words of grammar are its "
@@ -131,10 +137,9 @@ def train(
         "d_ff": d_model and 4 * d_model,
     }
     given = {name: x for name, x in shape.items() if x is not None}
-    group = processes.process_group(
+    with processes.process_group(
         out, device, sharded=sharded, report=print_error
-    )
-    with group as (strategy, device_name):
+    ) as (strategy, device_name):
         compute = get_compute_config(device_name, precision)
         config = TrainingConfig(
             max_steps=max_steps,
@@ -147,7 +152,8 @@ def train(
             precision=compute.precision,
             seed=seed,
         )
-        echo = typer.echo if strategy.rank == 0 else _silent
+        is_first = strategy.rank == 0  # which alone prints
+        echo = typer.echo if is_first else (lambda *_, **__: None)
         echo(compute)
         with processes.lock_for_all(
             out,
@@ -230,10 +236,6 @@ def _check_memory(
             f"the model has {n_parameters:,} parameters, whose training takes "
             f"{wanted / 2**30:,.0f} GiB, but there are {most / 2**30:,.1f}"
         )
-
-
-def _silent(*_: object, **__: object) -> None:
-    """Print nothing: the first process prints it."""
 
 
 def _train(

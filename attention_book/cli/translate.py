@@ -1,12 +1,16 @@
-# Made from docs/source/cli.md (d7c40b831834). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-import codecs
+# Made from docs/source/cli.md (eae545cb892e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command translate.
+
+Explained in the chapter "The command line".
+"""
+
 import contextlib
-import io
+import itertools
 import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -35,8 +39,6 @@ from attention_book.tokenizers.words import WordTokenizer
 
 
 __all__ = [
-    "Line",
-    "Source",
     "check_line",
     "doubt",
     "read_lines",
@@ -131,60 +133,61 @@ _CHUNK = 128  # lines that are translated together
 _MAX_BYTES = 1_000_000  # of a line
 
 
-class Source(NamedTuple):
+class _Source(NamedTuple):
     """Lines to translate, and what messages call them."""
 
     name: str
-    file: io.BufferedIOBase
+    chunks: Iterable[list[str] | list[bytes]]
     prefix: str  # of a line's number; "" for a sentence on its own
-
-
-class Line(NamedTuple):
-    """A line of a source: its text, or what is wrong with it."""
-
-    text: str  # "" where it is blank
-    error: str
-    size: int  # bytes
-    place: str = ""  # to begin a message with
+    size: int  # bytes, if it is a file of a known size
 
 
 @contextlib.contextmanager
 def _open_source(
     texts: list[str] | None, file: Path | None
-) -> Iterator[Source]:
-    """Open a file, standard input, or sentences as if they were a file."""
+) -> Iterator[_Source]:
+    """Open a file, standard input, or the sentences that were given."""
     if texts:
-        lines = "\n".join(text.rstrip("\r\n") for text in texts)
-        data = lines.encode("utf-8", "surrogateescape")  # as it was typed
-        prefix = "line " if "\n" in lines else ""
-        yield Source("sentences", io.BytesIO(data), prefix)
-    elif file is None or str(file) == "-":
-        if sys.stdin.isatty():  # somebody is typing
-            end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
-            typer.echo(f"Type one sentence a line; {end} ends.", err=True)
-        name = "standard input"
-        stdin: Any = sys.stdin.buffer
-        yield Source(name, stdin, f"{name}:")
-    else:
-        with file.open("rb") as opened:
-            yield Source(str(file), opened, f"{file}:")
+        lines = [s for text in texts for s in text.rstrip("\r\n").split("\n")]
+        prefix = "line " if len(lines) > 1 else ""
+        yield _Source("sentences", [lines], prefix, 0)
+        return
+    path = None if str(file) == "-" else file
+    if path is None and sys.stdin.isatty():  # somebody is typing
+        end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+        typer.echo(f"Type one sentence a line; {end} ends.", err=True)
+    name = str(path or "standard input")
+    stdin: Any = contextlib.nullcontext(sys.stdin.buffer)
+    with path.open("rb") if path else stdin as opened:
+        yield _Source(
+            name, read_lines(opened, name), f"{name}:", _size(opened)
+        )
 
 
-def read_lines(source: Source) -> Iterator[list[bytes]]:
+def _size(file: Any) -> int:
+    """Return how many bytes are in a file on disk; 0 for any other."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def read_lines(file: Any, name: str) -> Iterator[list[bytes]]:
     """Yield lines as soon as they come, and no more than _CHUNK at a time."""
     rest = b""
     try:
-        while data := source.file.read1(1 << 16):
+        while data := file.read1(1 << 16):
             *lines, rest = (rest + data).split(b"\n")
             for start in range(0, len(lines), _CHUNK):
                 yield lines[start : start + _CHUNK]
             if len(rest) > _MAX_BYTES:
                 raise ValueError(
-                    f"{source.name}: wanted lines of at most {_MAX_BYTES:,} "
-                    "bytes, got a longer one; is it a text file?"
+                    f"{name}: wanted lines of at most {_MAX_BYTES:,} bytes, "
+                    "got a longer one; is it a text file?"
                 )
     except OSError as error:
-        raise OSError(error.errno, error.strerror, source.name) from None
+        raise OSError(error.errno, error.strerror, name) from None
     if rest:
         yield [rest]
 
@@ -202,36 +205,47 @@ def check_line(translator: Translator, text: str) -> None:
         raise ValueError(f"{error}{known}") from None
 
 
-def _read_line(translator: Translator, data: bytes, place: str) -> Line:
+class _Line(NamedTuple):
+    """A line of a source: its text, or what is wrong with it."""
+
+    place: str  # to begin a message with
+    size: int  # bytes
+    text: str = ""  # "" where it is blank
+    error: str = ""
+
+
+def _read_line(translator: Translator, data: str | bytes, place: str) -> _Line:
     """Decode a line, and see whether the translator can read it."""
-    size = len(data) + 1
+    line = _Line(place, len(data) + 1)
     try:
-        text = data.decode("utf-8").strip()
+        text = data if isinstance(data, str) else data.decode("utf-8")
+        text = text.removeprefix("\ufeff").strip()  # a byte order mark
         if "\0" in text:
             raise ValueError("wanted text, got a NUL byte")
         if text:
             check_line(translator, text)
     except UnicodeDecodeError as error:
-        byte = f"byte 0x{data[error.start]:x} at {error.start}"
-        return Line("", f"{place}wanted UTF-8, got {byte}", size, place)
+        byte = f"byte 0x{error.object[error.start]:x} at {error.start}"
+        return line._replace(error=f"{place}wanted UTF-8, got {byte}")
     except ValueError as error:
-        return Line("", f"{place}{error}", size, place)
-    return Line(text, "", size, place)
+        return line._replace(error=f"{place}{error}")
+    return line._replace(text=text)
 
 
 def _translate_lines(
-    translator: Translator, source: Source, beam: int
-) -> Iterator[tuple[Line, Translation]]:
+    translator: Translator, source: _Source, beam: int
+) -> Iterator[tuple[_Line, Translation]]:
     """Yield each line with its translation, in order."""
-    n_before = 0
-    for chunk in read_lines(source):
-        lines = []
-        for number, data in enumerate(chunk, n_before + 1):
-            mark = codecs.BOM_UTF8 if number == 1 else b""
-            text = data.removeprefix(mark)
-            place = f"{source.prefix}{number}: " if source.prefix else ""
-            lines.append(_read_line(translator, text, place))
-        n_before += len(lines)
+    numbers = itertools.count(1)
+    for chunk in source.chunks:
+        lines = [
+            _read_line(
+                translator,
+                data,
+                f"{source.prefix}{next(numbers)}: " if source.prefix else "",
+            )
+            for data in chunk
+        ]
         texts = [line.text for line in lines if line.text]
         found = iter(
             translator.translate_with_confidence(texts, beam_size=beam)
@@ -249,7 +263,7 @@ def doubt(translation: Translation) -> str:
     )
 
 
-def _to_json(line: Line, translation: Translation) -> str:
+def _to_json(line: _Line, translation: Translation) -> str:
     """Return an object of source, translation, confidence and sure."""
     found = {
         "source": line.text,
@@ -261,19 +275,10 @@ def _to_json(line: Line, translation: Translation) -> str:
 
 
 @contextlib.contextmanager
-def _progress(source: Source) -> Iterator[Callable[[int], object]]:
+def _progress(source: _Source) -> Iterator[Callable[[int], object]]:
     """Show how much of a file is done, if nothing else on the screen does."""
     console = make_console(stderr=True)
-    try:
-        status = os.fstat(source.file.fileno())
-    except io.UnsupportedOperation:  # sentences
-        status = None
-    if (
-        not console.is_terminal
-        or sys.stdout.isatty()
-        or status is None
-        or not stat.S_ISREG(status.st_mode)
-    ):
+    if not source.size or not console.is_terminal or sys.stdout.isatty():
         yield lambda _: None
         return
     from rich.progress import Progress
@@ -281,7 +286,7 @@ def _progress(source: Source) -> Iterator[Callable[[int], object]]:
     with Progress(
         console=console, transient=True, redirect_stdout=False
     ) as progress:
-        task = progress.add_task(source.name, total=status.st_size)
+        task = progress.add_task(source.name, total=source.size)
         yield partial(progress.advance, task)
 
 

@@ -1,4 +1,13 @@
-# Made from docs/source/perturbations.md (744e31fcaf24). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (c4eb9dc25065). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Measures of robustness and fairness, and changes of the input.
+
+Explained in the chapter "Robustness and fairness".
+"""
+
+from attention_book.evaluation.calibration import (
+    expected_calibration_error,
+    fit_temperature,
+)
 from attention_book.evaluation.images import (
     add_noise,
     adjust_contrast,
@@ -9,7 +18,6 @@ from attention_book.evaluation.images import (
 from attention_book.evaluation.metrics import (
     accuracy_by_group,
     equalized_odds_difference,
-    expected_calibration_error,
 )
 from attention_book.evaluation.movement import total_variation
 from attention_book.evaluation.occupations import (
@@ -33,7 +41,6 @@ from attention_book.evaluation.shortcuts import (
     Inference,
     make_inferences,
 )
-from attention_book.evaluation.temperature import fit_temperature
 from attention_book.evaluation.traces import Decision, TracedGrammar
 
 

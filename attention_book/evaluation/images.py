@@ -1,4 +1,9 @@
-# Made from docs/source/perturbations.md (85b37cb7b7b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (686e58fe4a15). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Changes to images.
+
+Explained in the chapter "Robustness and fairness".
+"""
+
 import math
 
 import torch

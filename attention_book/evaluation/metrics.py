@@ -1,19 +1,37 @@
-# Made from docs/trust/robust.md (be1f8e37dfc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/robust.md (3a215ff71cfc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Accuracy and its fairness, by group.
+
+Explained in the chapter "Robustness and fairness".
+"""
+
 from collections.abc import Hashable, Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
-
-from attention_book._checks import check_size
-from attention_book.evaluation.columns import check_columns, members
 
 
 __all__ = [
     "accuracy_by_group",
+    "check_columns",
     "equalized_odds_difference",
-    "expected_calibration_error",
+    "members",
 ]
+
+
+def members(groups: Sequence[Hashable], group: Hashable) -> Bool[Tensor, " n"]:
+    """Say which rows are of a group."""
+    return torch.tensor([other == group for other in groups])
+
+
+def check_columns(**columns: Tensor | Sequence[Hashable]) -> None:
+    """Raise ValueError unless all are as long as the first, and not empty."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1 or 0 in lengths.values():
+        raise ValueError(
+            f"{' and '.join(columns)} must be of one length, not empty, got "
+            f"{' and '.join(map(str, lengths.values()))}"
+        )
 
 
 def accuracy_by_group(
@@ -62,28 +80,3 @@ def equalized_odds_difference(
             rates.append(predicted[rows].double().mean().item())
         gaps.append(max(rates) - min(rates))
     return max(gaps)
-
-
-def expected_calibration_error(
-    confidence: Float[Tensor, " n"],
-    right: Bool[Tensor, " n"],
-    n_bins: int = 10,
-) -> float:
-    """Return how far confidence and accuracy are apart, over equal bins.
-
-    Raises:
-        ValueError: Lengths differ, or a confidence is not from 0 to 1.
-
-    Source: Guo et al. (2017), §2, equation 3.
-    """
-    check_columns(confidence=confidence, right=right)
-    check_size("n_bins", n_bins)
-    if not ((confidence >= 0) & (confidence <= 1)).all():
-        raise ValueError(
-            "confidence must be from 0 to 1, got from "
-            f"{confidence.min():g} to {confidence.max():g}"
-        )
-    bins = (confidence * n_bins).long().clamp(max=n_bins - 1)
-    gap = confidence.double() - right.double()
-    sums = torch.zeros(n_bins, dtype=torch.double).index_add(0, bins, gap)
-    return (sums.abs().sum() / len(gap)).item()

@@ -1,4 +1,9 @@
-# Made from docs/trust/interpret.md (331bad82ab34). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/interpret.md (42c0deaa3f21). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""How much of an answer each token of the input accounts for.
+
+Explained in the chapter "Reading attention".
+"""
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +18,10 @@ from attention_book.interpret.probe import trace
 __all__ = [
     "Score",
     "gradient_x_input",
+    "input_x_gradient",
     "integrated_gradients",
     "leave_one_out",
+    "occlusion",
 ]
 
 
@@ -22,7 +29,7 @@ Score = Callable[[Any], Float[Tensor, " outputs"]]
 
 
 @torch.no_grad()
-def leave_one_out(
+def occlusion(
     model: nn.Module, inputs: Sequence[Any], site: str, score: Score
 ) -> Float[Tensor, "outputs tokens"]:
     """By how much each score falls when one token's vector becomes 0.
@@ -46,6 +53,9 @@ def leave_one_out(
     return torch.stack(falls, dim=-1)
 
 
+leave_one_out = occlusion  # as it is called, too
+
+
 def _gradients(
     model: nn.Module, inputs: Sequence[Any], site: str, x: Tensor, score: Score
 ) -> Float[Tensor, "outputs tokens d_model"]:
@@ -59,15 +69,18 @@ def _gradients(
     return torch.cat(gradients)
 
 
-def gradient_x_input(
+def input_x_gradient(
     model: nn.Module, inputs: Sequence[Any], site: str, score: Score
 ) -> Float[Tensor, "outputs tokens"]:
-    """Gradient × input; the arguments are those of leave_one_out.
+    """Input × gradient; the arguments are those of occlusion.
 
     Source: Shrikumar et al. (2017), §2.2.2.
     """
     x = trace(model, inputs, [site]).activations[site].detach()
     return (_gradients(model, inputs, site, x, score) * x).sum(dim=-1)
+
+
+gradient_x_input = input_x_gradient  # as it is called, too
 
 
 def integrated_gradients(
@@ -80,7 +93,7 @@ def integrated_gradients(
     """The mean gradient on the way from 0 to the input, times the input.
 
     Over all tokens they add up, but for the error of n_points midpoints, to
-    score(input) - score(0). Other arguments are those of leave_one_out.
+    score(input) - score(0). Other arguments are those of occlusion.
 
     Source: Sundararajan et al. (2017), §3, eq. 1; §5, eq. 3, with midpoints.
     """

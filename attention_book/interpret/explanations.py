@@ -1,4 +1,9 @@
-# Made from docs/source/explain.md (1ad90830fe42). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (cee39d18ca36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""On what a translation, or the class of an image, depends.
+
+Explained in the chapter "Tools for explanations".
+"""
+
 from typing import Any, NamedTuple
 
 import torch
@@ -7,7 +12,7 @@ from torch import Tensor
 from attention_book.data.images import read_digit
 from attention_book.generation.classifier import Classifier
 from attention_book.generation.translator import Translator
-from attention_book.interpret.attribution import leave_one_out
+from attention_book.interpret.attribution import occlusion
 from attention_book.interpret.mixing import (
     attention_rollout,
     mixing_matrices,
@@ -61,9 +66,7 @@ def explain_sentence(
     sites = "decoder.layers.*.cross_attention.weights"
     with torch.no_grad():
         weights = trace(model, inputs, [sites]).activations.values()
-    effects = leave_one_out(
-        model, inputs, "source_embedding.tokens", log_probs
-    )
+    effects = occlusion(model, inputs, "source_embedding.tokens", log_probs)
     rows = [translator.target.decode([token]) or "<eos>" for token in target]
     columns = [translator.source.decode([token]) for token in source]
     return Explanation(
@@ -113,7 +116,7 @@ def explain_image(classifier: Classifier, source: Any) -> Explanation:
     def log_prob(logits: Tensor) -> Tensor:
         return logits.log_softmax(-1)[0, [answer]]
 
-    (effects,) = leave_one_out(model, [images], "embed", log_prob)
+    (effects,) = occlusion(model, [images], "embed", log_prob)
 
     def to_map(title: str, values: Tensor, n: int) -> HeatMap:
         names = [str(i + 1) for i in range(n)]

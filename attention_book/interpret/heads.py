@@ -1,4 +1,9 @@
-# Made from docs/source/explain.md (aad8a01b9e45). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/interpret.md (07fd10c25492). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The heads of a model, and a model without some of them.
+
+Explained in the chapter "Reading attention".
+"""
+
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -9,7 +14,7 @@ from torch import nn
 from attention_book.attention.multi_head import MultiHeadAttention
 
 
-__all__ = ["find_heads", "without_heads"]
+__all__ = ["check_heads_of", "find_heads", "without_heads"]
 
 
 _Model = TypeVar("_Model", bound=nn.Module)
@@ -22,6 +27,19 @@ def find_heads(model: nn.Module) -> dict[str, list[int]]:
         for name, module in model.named_modules()
         if isinstance(module, MultiHeadAttention)
     }
+
+
+def check_heads_of(
+    model: nn.Module, heads: Mapping[str, Sequence[int]]
+) -> None:
+    """Raise ValueError unless the model has these heads."""
+    there = find_heads(model)
+    for name, numbers in heads.items():
+        if not {*numbers} <= {*there.get(name, ())}:
+            raise ValueError(
+                f"heads must be of the model, as find_heads lists them, got "
+                f"{list(numbers)} of {name!r}"
+            )
 
 
 @torch.no_grad()
@@ -41,18 +59,13 @@ def without_heads(model: _Model, heads: Mapping[str, Sequence[int]]) -> _Model:
 
     Source: Michel et al. (2019), §2.3.
     """
-    there = find_heads(model)
-    for name, numbers in heads.items():
-        if not {*numbers} <= {*there.get(name, ())}:
-            raise ValueError(
-                f"heads must be of the model, as find_heads lists them, got "
-                f"{list(numbers)} of {name!r}"
-            )
+    check_heads_of(model, heads)
     changed = copy.deepcopy(model)
     for name, numbers in heads.items():
-        out: Any = changed.get_submodule(name).out_proj
-        columns = out.weight.unflatten(1, (len(there[name]), -1))
+        layer: Any = changed.get_submodule(name)
+        columns = layer.out_proj.weight.unflatten(1, (layer.n_heads, -1))
         columns[:, list(numbers)] = 0
-        if out.bias is not None and {*numbers} == {*there[name]}:
-            out.bias.zero_()
+        bias = layer.out_proj.bias
+        if bias is not None and len({*numbers}) == layer.n_heads:
+            bias.zero_()
     return changed

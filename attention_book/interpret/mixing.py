@@ -1,4 +1,9 @@
-# Made from docs/source/explain.md (633f9b83f826). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (98a1fb2edbe5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Rollout, flow and norms: how attention mixes tokens, layer after layer.
+
+Explained in the chapter "Reading attention".
+"""
+
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -7,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_layer_input, check_size, check_tensor
+from attention_book._checks import check_size, check_tensor
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.interpret.probe import trace
 
@@ -94,6 +99,9 @@ def attention_flow(
         source_length: Tokens of the source. The others are the outputs; if
             there are no others, all are.
 
+    Raises:
+        ImportError: networkx is not installed.
+
     Source: Abnar and Zuidema (2020), §3.
     """
     _check_mixing(mixing, 3)
@@ -104,7 +112,11 @@ def attention_flow(
             f"source_length must be at most {n}, as many as there are "
             f"tokens, got {source_length}"
         )
-    import networkx as nx  # type: ignore[import-untyped]  # takes a while
+    try:
+        import networkx as nx  # type: ignore[import-untyped]
+    except ImportError:
+        wanted = "pip install 'attention-book[interpret]'"
+        raise ImportError(f"attention_flow needs networkx: {wanted}") from None
 
     graph = nx.DiGraph()
     for depth, mix in enumerate(mixing):
@@ -133,22 +145,17 @@ def contribution_norms(
         weights: Its attention weights.
         memory: What its keys and values are made of.
 
-    Raises:
-        ValueError: Weights or memory do not fit the layer, or each other.
-
     Source: Kobayashi et al. (2020), eq. 3 and 4; the heads are added up.
     """
     n_heads, d_model = attention.n_heads, attention.d_model
-    check_tensor("weights", weights)
-    check_layer_input("memory", memory, attention.out_proj.weight)
-    n_keys = memory.shape[-2]
-    if weights.shape[-3:-2] != (n_heads,) or weights.shape[-1] != n_keys:
-        raise ValueError(
-            f"weights must be (…, {n_heads} heads, queries, {n_keys} keys), "
-            f"got shape {tuple(weights.shape)}"
-        )
     _, value = attention.keys_and_values(memory)
     value = value.repeat_interleave(n_heads // attention.n_kv_heads, dim=-3)
+    wanted = (*value.shape[:-2], weights.shape[-2], value.shape[-2])
+    if weights.shape != wanted:
+        raise ValueError(
+            f"weights must be {wanted} (…, heads, queries, keys), "
+            f"got {tuple(weights.shape)}"
+        )
     out = attention.out_proj.weight.view(d_model, n_heads, -1)
     added = torch.einsum("...hqk,...hkd,mhd->...qkm", weights, value, out)
     return added.norm(dim=-1)

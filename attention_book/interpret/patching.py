@@ -1,4 +1,9 @@
-# Made from docs/source/explain.md (74fedeb4c4bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/interpret.md (d37e3c63dbbd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Patching: activations of one run put into another.
+
+Explained in the chapter "Reading attention".
+"""
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,4 +1,9 @@
-# Made from docs/source/explain.md (215a671f0d61). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (42a2bb8d65b0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Heat maps, as pictures and as tables.
+
+Explained in the chapter "Tools for explanations".
+"""
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

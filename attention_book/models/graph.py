@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (e1abece70f0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (5490cc9c1562). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Iterable
 from functools import partial
 
@@ -12,7 +12,7 @@ from attention_book._checks import (
     check_size,
 )
 from attention_book.attention.functional import masked_softmax
-from attention_book.attention.multi_head import join_heads, split_heads
+from attention_book.attention.multi_head import merge_heads, split_heads
 from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 
 

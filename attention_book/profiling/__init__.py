@@ -1,4 +1,9 @@
-# Made from docs/fast/machine.md (377f049cb87d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (0663b5d9efec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""What an operation costs, and what a device can do.
+
+Explained in the chapter "The GPU path".
+"""
+
 from attention_book.profiling.roofline import (
     Cost,
     Roofline,

@@ -1,4 +1,9 @@
-# Made from docs/fast/machine.md (d1a97bf34375). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (3ed37d0144c4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""What an operation costs, and what a device can do at best.
+
+Explained in the chapter "The GPU path".
+"""
+
 import re
 from typing import NamedTuple
 

@@ -1,4 +1,9 @@
-# Made from docs/fast/machine.md (94ff2d155332). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (6404c7d898e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Timing on a device.
+
+Explained in the chapter "The GPU path".
+"""
+
 import math
 import statistics
 import time

@@ -1,8 +1,5 @@
-# Made from docs/source/processes.md (ebc8f1237a12). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.training.processes.errors import (
-    USER_ERRORS,
-    is_peer_failure,
-)
+# Made from docs/source/processes.md (b4f7dac9f9bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from attention_book.training.processes.errors import is_peer_failure
 from attention_book.training.processes.failures import (
     ErrorReporter,
     process_group,
@@ -42,7 +39,6 @@ __all__ = [
     "RANK_VARS",
     "RENDEZVOUS_VARS",
     "TIMEOUT",
-    "USER_ERRORS",
     "ErrorReporter",
     "RankInfo",
     "broadcast_bool",

@@ -1,11 +1,8 @@
-# Made from docs/source/processes.md (9a44ec58f919). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (d6ff2c73cb62). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import torch.distributed as dist
 
 
-__all__ = ["USER_ERRORS", "is_peer_failure"]
-
-
-USER_ERRORS = (ArithmeticError, ImportError, OSError, ValueError)
+__all__ = ["is_peer_failure"]
 
 
 def is_peer_failure(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (d716d608c0fb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (2c3e1b6cdd21). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import os
 import signal
 import sys
@@ -13,11 +13,9 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
+from attention_book._errors import USER_ERRORS
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
-from attention_book.training.processes.errors import (
-    USER_ERRORS,
-    is_peer_failure,
-)
+from attention_book.training.processes.errors import is_peer_failure
 from attention_book.training.processes.rendezvous import (
     TIMEOUT,
     _init_process_group,
