@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (871b33df2c69). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.convolution import ConvolutionAsAttention
 from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
@@ -30,7 +30,7 @@ from attention_book.attention.replacing import replace_attention
 from attention_book.attention.spans import SpanAttention
 from attention_book.attention.sparse import entmax, entmax15, sparsemax
 from attention_book.compute import ComputeConfig, get_compute_config
-from attention_book.data.audio import read_wave
+from attention_book.data.audio import load_wave
 from attention_book.data.masking import mask_tokens
 from attention_book.data.spectrogram import log_mel_spectrogram
 from attention_book.evaluation import (
@@ -198,6 +198,7 @@ __all__ = [
     "load_checkpoint",
     "load_model",
     "load_vit",
+    "load_wave",
     "log_mel_spectrogram",
     "mask_predict",
     "mask_tokens",
@@ -205,7 +206,6 @@ __all__ = [
     "neighbour_mask",
     "padding_mask",
     "prune_heads",
-    "read_wave",
     "replace_attention",
     "sampler",
     "save_checkpoint",

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from attention_book.attention.gates import GatedAttention, expected_heads
 from attention_book.attention.pruning import head_importance, prune_heads
 from attention_book.attention.replacing import replace_attention
-from attention_book.cli.corpora import Corpus, load_corpus
+from attention_book.data.sources import Corpus, load_corpus
 from attention_book.generation.translator import Translator
 from attention_book.interpret import find_heads, without_heads
 from attention_book.models.transformer import Transformer

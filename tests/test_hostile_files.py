@@ -29,7 +29,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from attention_book.cli import app, train
-from attention_book.cli.corpora import Corpus
+from attention_book.data.sources import Corpus
 from attention_book.io.files import read_tensors, write_tensors
 from attention_book.io.locks import lock
 from attention_book.io.models import load_model, save_model

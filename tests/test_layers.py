@@ -22,6 +22,7 @@ SECOND = ("caches", "padding")
 AT_ROOT = {"__init__": "", "_api": "", "__main__": "cli"}
 LAST = ("", "cli")  # the root gathers all but the command line
 READS_FILES = {"pretrained": 36}  # after checkpoints, whose writer it takes
+TEXTS = {"texts": 33}  # whose subwords checkpoints save
 
 
 def unit_of(path: str) -> str:
@@ -147,13 +148,18 @@ def package() -> dict[str, str]:
 def chapters() -> dict[str, int]:
     """The number of the chapter that bears each unit's name.
 
-    The workshop may explain files of it, or the module itself, later.
+    The workshop may explain files of it, or the module itself, later. Of a
+    unit that lends no chapter its name, it is the first with a file of it.
     """
     found = {
         unit_of(chapter.module.removeprefix(f"{PACKAGE}/")): chapter.number
         for chapter in read_all()
     }
-    return found | READS_FILES
+    for chapter in read_all():
+        for title in chapter.modules:
+            unit = unit_of(title.removeprefix(f"{PACKAGE}/"))
+            found.setdefault(unit, chapter.number)
+    return found | READS_FILES | TEXTS
 
 
 def test_no_units_import_one_another(package: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (f597d5c4a0c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c4bc08db6798). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import time
 from typing import Annotated
 
@@ -7,7 +7,6 @@ from rich.table import Table
 from typer import Option
 
 from attention_book.cli.app import app, make_console
-from attention_book.cli.corpora import CORPUS_HELP, load_corpus
 from attention_book.cli.options import (
     BeamSize,
     DeviceName,
@@ -17,6 +16,7 @@ from attention_book.cli.options import (
 from attention_book.cli.translate import check_line
 from attention_book.compute import get_compute_config
 from attention_book.data.punctuation import detokenize
+from attention_book.data.sources import CORPUS_HELP, load_corpus
 from attention_book.generation.scores import score
 from attention_book.generation.translator import GRAMMAR, Translator
 

@@ -1,4 +1,6 @@
-# Made from docs/transformer/corpus.md (c59f3f52da7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (eec7faf861a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Padding, and batches of like length. Explained in the chapter "A corpus"."""
+
 import random
 from collections.abc import Sequence
 

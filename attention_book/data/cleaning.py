@@ -1,4 +1,6 @@
-# Made from docs/source/texts.md (582efb6846ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (b54983c544d7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Cleaning of sentence pairs. Explained on the page "Real corpora"."""
+
 import random
 import re
 import unicodedata

@@ -1,4 +1,9 @@
-# Made from docs/source/sound-and-graphs.md (054f017fe3b1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (1de8ebd0c80b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Log-mel spectrograms.
+
+Explained on the page "Sound files and spectrograms".
+"""
+
 import math
 
 import torch

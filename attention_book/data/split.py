@@ -1,4 +1,9 @@
-# Made from docs/transformer/corpus.md (4c70616692ab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (296cb23bfed1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training and test sets, split by pairs of words.
+
+Explained in the chapter "A corpus".
+"""
+
 import hashlib
 import random
 from collections import Counter

@@ -1,4 +1,9 @@
-# Made from docs/source/texts.md (59dc6f0ef80b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/subwords.md (b6bff73165be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Subword tokenizers, and tokenizers as JSON.
+
+Explained in the chapter "Subwords and byte-pair encoding".
+"""
+
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,6 @@
-# Made from docs/transformer/corpus.md (9b56e05d6e22). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (7496912773e9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The tokenizer of words. Explained in the chapter "A corpus"."""
+
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
