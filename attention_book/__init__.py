@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d94534e25e19). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (1af2f3b78fc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -85,7 +85,6 @@ if TYPE_CHECKING:
     from attention_book.compute import (
         get_compute_config as get_compute_config,
     )
-    from attention_book.data.audio import read_wave as read_wave
     from attention_book.models.language import mask_tokens as mask_tokens
     from attention_book.data.spectrogram import (
         log_mel_spectrogram as log_mel_spectrogram,

@@ -8,8 +8,8 @@ import copy
 
 import torch
 
-from attention_book.cli.corpora import load_corpus, train_tokenizers
 from attention_book.data.punctuation import detokenize
+from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.generation.scores import score
 from attention_book.generation.translator import Translator
 from attention_book.models.transformer import (

@@ -14,16 +14,13 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from attention_book.data.batches import pad
-from attention_book.data.review_sentences import (
-    LabelledSentence,
-    draw_sentences,
-)
-from attention_book.data.tags import UPOS
-from attention_book.data.wide_grammar import CONSTRUCTIONS
 from attention_book.models.language import MaskedLanguageModel
 from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training.texts import IGNORED
+from corpora.tasks.sentences import LabelledSentence, draw_sentences
+from corpora.tasks.tags import UPOS
+from corpora.wide.grammar import CONSTRUCTIONS
 from experiments.help_pages import RATE, STEPS, cells, make, text
 from experiments.record import percent
 

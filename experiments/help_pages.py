@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_book.data.help_pages import read_help
 from attention_book.tokenizers.bpe import BPETokenizer
+from corpora.help_pages import read_help
 from literate.chapter import defined_in
 
 

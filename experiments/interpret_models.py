@@ -16,10 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.cli.corpora import load_corpus
 from attention_book.data.digits import load_digits
+from attention_book.data.sources import load_corpus
 from attention_book.data.split import make_split
-from attention_book.evaluation import TracedGrammar
 from attention_book.generation.translator import Translator
 from attention_book.interpret import (
     gradient_x_input,
@@ -39,6 +38,7 @@ from attention_book.training import (
     encode_pairs,
 )
 from attention_book.training.images import train_classifier
+from corpora.biased.replays import ReplayableGrammar
 from experiments.help_pages import RATE, cells, make, text
 from experiments.record import percent, spread
 from experiments.translators import translator, unseen
@@ -83,7 +83,7 @@ class Example(NamedTuple):
 
 def translations(found: Translator, site: str, sites: str) -> list[Example]:
     """A sentence each, and all that differ in one word."""
-    grammar = TracedGrammar()
+    grammar = ReplayableGrammar()
     make_split(n_train=1, n_test=1000, grammar=grammar)  # these among them
     asked = []
     for pair in unseen(N):

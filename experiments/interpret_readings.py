@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.data.split import make_split
-from attention_book.evaluation import TracedGrammar
 from attention_book.generation.translator import Translator
 from attention_book.interpret import (
     attention_flow,
@@ -29,6 +28,7 @@ from attention_book.interpret import (
     trace,
 )
 from attention_book.tokenizers.special_tokens import BOS
+from corpora.biased.replays import ReplayableGrammar
 from experiments.record import percent, spread
 from experiments.translators import translator, unseen
 
@@ -133,7 +133,7 @@ def kendall(a: Tensor, b: Tensor) -> float:
 
 def compare(original: Translator, sentences: list[str]) -> dict[str, float]:
     """The mean agreement of each two methods over all tokens."""
-    grammar = TracedGrammar()
+    grammar = ReplayableGrammar()
     make_split(n_train=1, n_test=1000, grammar=grammar)  # these among them
     found = defaultdict(list)
 

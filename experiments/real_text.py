@@ -1,7 +1,7 @@
 """Decoders compared on real text: chapter 13.
 
 The texts are what the programs of a Debian system say, with the translations
-into Chinese that lie beside them (chapter 33). Three models are trained from
+into Chinese that lie beside them. Three models are trained from
 English to Chinese, alike but for the seed, and each decodes the same test
 messages in several ways. Models and translations are kept in .cache/, so that
 a run that is cut off goes on.

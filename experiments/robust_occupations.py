@@ -14,17 +14,19 @@ from typing import Any
 import torch
 
 from attention_book.evaluation import (
-    Portrait,
     accuracy_by_group,
-    balance,
-    draw_others,
-    draw_portraits,
     equalized_odds_difference,
-    with_counterparts,
 )
 from attention_book.generation.translator import Translator
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
+from corpora.biased.occupations import (
+    OccupationSentence,
+    balance,
+    draw_occupations,
+    draw_others,
+    with_counterparts,
+)
 from experiments.fitting import fit
 from experiments.record import percent
 
@@ -54,14 +56,16 @@ NAMES = {
 
 
 def repeat(
-    portraits: list[Portrait], n: int, rng: random.Random
-) -> list[Portrait]:
+    sentences: list[OccupationSentence], n: int, rng: random.Random
+) -> list[OccupationSentence]:
     """Whole rounds of all sentences, and a sample of them for the rest."""
-    rounds, rest = divmod(n, len(portraits))
-    return rounds * portraits + rng.sample(portraits, rest)
+    rounds, rest = divmod(n, len(sentences))
+    return rounds * sentences + rng.sample(sentences, rest)
 
 
-def mend(way: str, biased: list[Portrait], seed: int) -> list[Portrait]:
+def mend(
+    way: str, biased: list[OccupationSentence], seed: int
+) -> list[OccupationSentence]:
     """A training set; but for the first, with as many of the minority."""
     rng = random.Random(seed)
     if way == "as it is":
@@ -74,11 +78,11 @@ def mend(way: str, biased: list[Portrait], seed: int) -> list[Portrait]:
     elif way == "all counterparts":
         found = with_counterparts(biased, rng)
     elif way == "unbiased":
-        found = draw_portraits(N_TRAIN, 0.5, seed=seed, lot=seed)
+        found = draw_occupations(N_TRAIN, 0.5, seed=seed, lot=seed)
     return [
-        portrait
+        sentence
         for is_majority in (True, False)
-        for portrait in repeat(
+        for sentence in repeat(
             [p for p in found if p.is_majority == is_majority],
             N_PORTRAITS // 2,
             rng,
@@ -86,10 +90,10 @@ def mend(way: str, biased: list[Portrait], seed: int) -> list[Portrait]:
     ]
 
 
-def train(portraits: list[Portrait], seed: int) -> Translator:
-    pairs = [(p.english, p.chinese) for p in portraits]
+def train(sentences: list[OccupationSentence], seed: int) -> Translator:
+    pairs = [(p.english, p.chinese) for p in sentences]
     pairs += draw_others(N_OTHERS, seed)
-    everything = draw_portraits(5_000, 0.5, seed=10_000)
+    everything = draw_occupations(5_000, 0.5, seed=10_000)
     tokenizers = (
         WordTokenizer.train(p.english for p in everything),
         WordTokenizer.train(p.chinese for p in everything),
@@ -104,7 +108,9 @@ def train(portraits: list[Portrait], seed: int) -> Translator:
     return fit(pairs, tokenizers, SIZES, config, STEPS)
 
 
-def evaluate(translator: Translator, test: list[Portrait]) -> dict[str, float]:
+def evaluate(
+    translator: Translator, test: list[OccupationSentence]
+) -> dict[str, float]:
     outputs = translator.translate([p.english for p in test])
     references = [p.chinese.replace(" ", "") for p in test]
     exact = torch.tensor(
@@ -133,8 +139,8 @@ def evaluate(translator: Translator, test: list[Portrait]) -> dict[str, float]:
 
 
 def run(seed: int) -> dict[str, float]:
-    biased = draw_portraits(N_TRAIN, MAJORITY, seed=seed, lot=seed)
-    test = draw_portraits(N_TEST, 0.5, seed=1000 + seed, lot=seed)
+    biased = draw_occupations(N_TRAIN, MAJORITY, seed=seed, lot=seed)
+    test = draw_occupations(N_TEST, 0.5, seed=1000 + seed, lot=seed)
     results = {}
     for way in NAMES:
         training = mend(way, biased, seed)

@@ -9,14 +9,14 @@ import random
 
 import torch
 
-from attention_book.cli.corpora import load_corpus, train_tokenizers
+from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.data.split import make_split
-from attention_book.evaluation import TracedGrammar, total_variation
 from attention_book.generation.alignment import cross_weights
 from attention_book.generation.translator import Translator
 from attention_book.models.transformer import PRESETS
 from attention_book.tokenizers.special_tokens import EOS
 from attention_book.training import TrainingConfig
+from corpora.biased.replays import ReplayableGrammar
 from experiments.fitting import Pair, fit, judge
 from experiments.record import percent, spread
 from experiments.translators import translator
@@ -54,7 +54,7 @@ def moved(model: Translator, before: Pair, after: Pair) -> float | None:
         cross_weights(model.model, source, target)
         for source, target in zip(sources, targets, strict=True)
     )
-    return total_variation(p, q).mean().item()
+    return 0.5 * (p - q).abs().sum(dim=-1).mean().item()
 
 
 def area_under_curve(wrong: list[float], right: list[float]) -> float:
@@ -64,7 +64,7 @@ def area_under_curve(wrong: list[float], right: list[float]) -> float:
 
 
 def search(
-    model: Translator, pairs: list[Pair], grammar: TracedGrammar, seed: int
+    model: Translator, pairs: list[Pair], grammar: ReplayableGrammar, seed: int
 ) -> dict[str, float]:
     """Change one word of each sentence that is right, in every way."""
     _, right_before = judge(model, pairs)
@@ -118,7 +118,7 @@ def search(
 
 
 def run(seed: int) -> dict[str, float]:
-    grammar = TracedGrammar()
+    grammar = ReplayableGrammar()
     pairs = make_split(n_train=1, n_test=1000, grammar=grammar).sentences
     results: dict[str, float] = {}
     for name, model in {

@@ -9,13 +9,9 @@ import random
 from collections.abc import Callable
 
 from attention_book.data.split import make_split
-from attention_book.evaluation import (
-    TracedGrammar,
-    expected_calibration_error,
-    negate,
-    swap_names,
-    swap_words,
-)
+from attention_book.evaluation import expected_calibration_error
+from corpora.biased.replays import ReplayableGrammar
+from corpora.biased.sentences import negate, swap_names, swap_words
 from experiments.fitting import Pair, judge
 from experiments.record import percent
 from experiments.translators import translator
@@ -45,7 +41,7 @@ def changed_by(change: Callable[[str], str], text: str) -> str:
 
 
 def make_changes(
-    pairs: list[Pair], grammar: TracedGrammar
+    pairs: list[Pair], grammar: ReplayableGrammar
 ) -> dict[str, list[Pair]]:
     """Sentences for each change, with what is right afterwards."""
     rng = random.Random(0)
@@ -85,7 +81,7 @@ def make_changes(
 
 def run(seed: int) -> dict[str, float]:
     model = translator(seed)
-    grammar = TracedGrammar()
+    grammar = ReplayableGrammar()
     pairs = make_split(n_train=1, n_test=1000, grammar=grammar).sentences
     results: dict[str, float] = {}
     for name, changed in make_changes(pairs, grammar).items():

@@ -13,16 +13,12 @@ not follow; without one ("and"), only who does what to whom.
 
 import torch
 
-from attention_book.evaluation import (
-    HEURISTICS,
-    Inference,
-    accuracy_by_group,
-    make_inferences,
-)
+from attention_book.evaluation import accuracy_by_group
 from attention_book.models.text import SequenceClassifier, TextConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training.texts import Example, predict, train_classifier
+from corpora.biased.shortcuts import HEURISTICS, Inference, make_inferences
 from experiments.record import percent
 
 

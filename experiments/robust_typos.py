@@ -10,16 +10,16 @@ from typing import Any
 
 from attention_book.data.grammar import Phrase, statement
 from attention_book.data.split import make_split
-from attention_book.evaluation import (
-    NEW_NAMES,
-    add_typos,
-    expected_calibration_error,
-    is_right_but_for_name,
-    with_new_name,
-)
+from attention_book.evaluation import expected_calibration_error
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
+from corpora.biased.sentences import (
+    NEW_NAMES,
+    add_typos,
+    is_right_but_for_name,
+    with_new_name,
+)
 from experiments.fitting import Pair, fit, judge
 from experiments.record import percent
 

@@ -10,15 +10,11 @@ from statistics import fmean
 import torch
 from torch import Tensor, nn
 
-from attention_book.data.hops import Graphs, make_graphs, train_on_graphs
-from attention_book.data.recognition import (
-    error_rate,
-    train_recognizer,
-    with_noise,
-)
-from attention_book.data.synthesis import WORDS, make_utterances
 from attention_book.models.graph import NodeClassifier
 from attention_book.models.speech import SpeechRecognizer
+from corpora.graphs.hops import Graphs, make_graphs, train_on_graphs
+from corpora.sounds.recognition import error_rate, train_recognizer, with_noise
+from corpora.sounds.words import WORDS, make_utterances
 from experiments.record import percent
 
 

@@ -6,13 +6,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attention_book.data.review_sentences import (
-    LabelledSentence,
-    draw_sentences,
-)
-from attention_book.data.reviews import make_reviews
-from attention_book.data.tags import UPOS
-from attention_book.data.wide_grammar import CONSTRUCTIONS
 from attention_book.models.text import (
     SequenceClassifier,
     TextConfig,
@@ -26,6 +19,10 @@ from attention_book.training.texts import (
     predict,
     train_classifier,
 )
+from corpora.tasks.reviews import make_reviews
+from corpora.tasks.sentences import LabelledSentence, draw_sentences
+from corpora.tasks.tags import UPOS
+from corpora.wide.grammar import CONSTRUCTIONS
 from experiments.record import percent
 from literate.chapter import defined_in
 

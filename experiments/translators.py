@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from attention_book.cli.corpora import load_corpus, train_tokenizers
+from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.generation.translator import Translator
 from attention_book.io.models import save_model
 from attention_book.models.transformer import (

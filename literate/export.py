@@ -25,6 +25,8 @@ LITERAL = re.compile(r"""([A-Za-z]*)("{3}|'{3}|"|')((?:\\.|(?!\2).)*)\2""", re.D
 INSTALL = "`pip install attention-book matplotlib`"
 ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
 
+CLONE = "这一章还要本书仓库里的 `corpora` 文件夹，请在仓库的根目录里运行。 | This chapter also needs the folder `corpora` of the book's repository. Run it in the root of a clone."
+
 FONTS = """import matplotlib
 from matplotlib import font_manager
 
@@ -59,6 +61,8 @@ def _of_chapter(chapter: Chapter, edition: str) -> Any:
     printed = {cell.code: cell.output for cell in chapter.cells}
     codes = {b: b.body if b.title else localize(b.body, edition) for b in printed}
     cells = [v4.new_markdown_cell(f"*{pick(ABOUT, edition)}*")]
+    if any("from corpora" in code for code in codes.values()):
+        cells[0].source += f"\n\n*{pick(CLONE, edition)}*"
     if any("pyplot" in code for code in codes.values()) and any(map(HAN.search, codes.values())):
         cells[0].source += f"\n\n*{pick(ABOUT_FONTS, edition)}*"
         cells.append(v4.new_code_cell(FONTS))

@@ -38,7 +38,7 @@ NAMES = {  # the tests of a module, where its name does not tell
     "blocks": ("chapter",),
     "checks": ("checks", "bad_input"),
     "cli": ("cli", "cli_exercises"),
-    "corpus": ("corpus", "wide_grammar", "grammar_model"),
+    "corpus": ("corpus", "grammar_model"),
     "decoding": ("decoding", "confidence"),
     "export": ("weave", "labs"),
     "gpu": ("roofline",),

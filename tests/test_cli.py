@@ -20,9 +20,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from attention_book.cli import app, evaluate, main, train, translate
-from attention_book.cli.corpora import Corpus
 from attention_book.cli.translate import read_lines
 from attention_book.data.digits import load_digits
+from attention_book.data.sources import Corpus
 from attention_book.data.split import make_split
 from attention_book.generation.confidence import Translation
 from attention_book.generation.translator import GRAMMAR, Translator
@@ -446,7 +446,7 @@ def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
     error_of: Callable[..., str],
 ) -> None:
     line = error_of("corpus", "klingon")
-    assert "grammar, wide, catalogues, dataset:NAME or" in line
+    assert "grammar, catalogues, dataset:NAME or a" in line
     out = tmp_path / "no" / "model.safetensors"
     line = error_of("train", out, "--corpus", sentences, *SMALL)
     assert str(out) in line

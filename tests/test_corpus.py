@@ -14,13 +14,13 @@ from attention_book.data.batches import make_batches, pad
 from attention_book.data.grammar import Phrase, sentence, statement
 from attention_book.data.leaks import find_leaks, read_pairs
 from attention_book.data.lexicon import (
-    _COLOURS,
-    _NOUNS,
-    _NUMBERS,
-    _PLACES,
-    _QUALITIES,
-    _VERBS,
+    COLOURS,
+    NOUNS,
+    NUMBERS,
     PEOPLE,
+    PLACES,
+    QUALITIES,
+    VERBS,
 )
 from attention_book.data.punctuation import detokenize, tokenize
 from attention_book.data.split import is_held_out, make_split
@@ -52,27 +52,27 @@ def test_no_sentence_has_two_translations(seeds: range) -> None:
 
 def test_all_that_it_teaches_occurs(drawn: list[Phrase]) -> None:
     chinese = {word for phrase in drawn for word in phrase.chinese.split()}
-    measures = {measure for _, measure in _NOUNS.values()}
+    measures = {measure for _, measure in NOUNS.values()}
     assert len(measures) >= 20
     assert measures <= chinese
-    assert {noun for noun, _ in _NOUNS.values()} <= chinese
-    assert {verb.chinese for verb in _VERBS} <= chinese
-    assert set(PEOPLE.values()) | set(_NUMBERS.values()) <= chinese
-    assert {word for _, word in _QUALITIES.values()} <= chinese
-    assert set(_COLOURS.values()) <= chinese
+    assert {noun for noun, _ in NOUNS.values()} <= chinese
+    assert {verb.chinese for verb in VERBS} <= chinese
+    assert set(PEOPLE.values()) | set(NUMBERS.values()) <= chinese
+    assert {word for _, word in QUALITIES.values()} <= chinese
+    assert set(COLOURS.values()) <= chinese
     wanted = "了 正在 会 不 没有 什么 谁 哪里 吗 比 因为 所以 的 这 那"
     assert set(wanted.split()) <= chinese
     texts = " ".join(phrase.chinese for phrase in drawn)
-    assert all(place in texts for place in _PLACES.values())
+    assert all(place in texts for place in PLACES.values())
 
 
 def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
-    measure_of = dict(_NOUNS.values())
+    measure_of = dict(NOUNS.values())
     measures = set(measure_of.values())
     for phrase in drawn:
         words = phrase.chinese.split()
         for i, word in enumerate(words):
-            if word in _NUMBERS.values() or word in ("一", "这", "那"):
+            if word in NUMBERS.values() or word in ("一", "这", "那"):
                 measure = words[i + 1]
                 assert measure in measures, phrase
                 noun = next(w for w in words[i + 2 :] if w in measure_of)
@@ -81,7 +81,7 @@ def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
 
 
 def test_tenses_have_their_marks(drawn: list[Phrase]) -> None:
-    past = {verb.past for verb in _VERBS} - {verb.base for verb in _VERBS}
+    past = {verb.past for verb in VERBS} - {verb.base for verb in VERBS}
     for phrase in drawn:
         english = phrase.english.split()
         chinese = phrase.chinese.split()
@@ -96,7 +96,7 @@ def test_tenses_have_their_marks(drawn: list[Phrase]) -> None:
             assert "会" in chinese, phrase
         if {"will", "not"} <= set(english):
             assert chinese[chinese.index("会") - 1] == "不", phrase
-        if any(verb.participle in english for verb in _VERBS) and (
+        if any(verb.participle in english for verb in VERBS) and (
             "not" not in english
         ):
             assert "正在" in chinese, phrase
@@ -105,7 +105,7 @@ def test_tenses_have_their_marks(drawn: list[Phrase]) -> None:
 def test_verbs_of_results_are_never_progressive_nor_refused(
     drawn: list[Phrase],
 ) -> None:
-    results = {verb.chinese for verb in _VERBS if verb.participle == "-"}
+    results = {verb.chinese for verb in VERBS if verb.participle == "-"}
     assert results == {"看见", "找到", "弄丢", "弄坏"}
     for phrase in drawn:
         for before, word in itertools.pairwise(phrase.chinese.split()):
@@ -121,8 +121,8 @@ def test_negation_has_no_doubtful_scope(drawn: list[Phrase]) -> None:
 
 def test_an_owner_and_an_adjective_share_one_de(drawn: list[Phrase]) -> None:
     describing = {
-        *_COLOURS.values(),
-        *(word for _, word in _QUALITIES.values()),
+        *COLOURS.values(),
+        *(word for _, word in QUALITIES.values()),
     }
     for phrase in drawn:
         words = phrase.chinese.split()
@@ -252,11 +252,11 @@ def test_the_seed_is_0_unless_it_is_given() -> None:
 
 
 def test_a_tenth_of_the_pairs_is_held_out_and_no_word_is_lost() -> None:
-    for verb in _VERBS:
-        kept = [n for n in _NOUNS if not is_held_out((verb.base, n))]
-        assert len(kept) > len(_NOUNS) / 2
-    pairs = [(v.base, n) for v in _VERBS for n in _NOUNS]
-    pairs += [(a, n) for a in (*_COLOURS, *_QUALITIES) for n in _NOUNS]
+    for verb in VERBS:
+        kept = [n for n in NOUNS if not is_held_out((verb.base, n))]
+        assert len(kept) > len(NOUNS) / 2
+    pairs = [(v.base, n) for v in VERBS for n in NOUNS]
+    pairs += [(a, n) for a in (*COLOURS, *QUALITIES) for n in NOUNS]
     fraction = sum(map(is_held_out, pairs)) / len(pairs)
     assert 0.07 < fraction < 0.14
 

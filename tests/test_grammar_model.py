@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from attention_book.data.split import make_split
-from attention_book.data.wide_grammar import make_wide_split
 from attention_book.generation.translator import GRAMMAR, Translator
 from attention_book.models.transformer import PRESETS
-from benchmarks.grammar_model import (
+from corpora.bundled.grammar_model import (
     PEOPLE,
     Judged,
     calibration_error,
@@ -20,9 +19,10 @@ from benchmarks.grammar_model import (
     judge_people,
     unsure,
 )
+from corpora.wide.grammar import make_wide_split
 
 
-RESULTS = Path("benchmarks/results/grammar-model.json")
+RESULTS = Path("corpora/bundled/results/grammar-model.json")
 pytestmark = pytest.mark.usefixtures("unchecked")  # as readers run it
 
 

@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 
 from attention_book._errors import USER_ERRORS
 from attention_book.cli import app, train
-from attention_book.cli.corpora import Corpus
+from attention_book.data.sources import Corpus
 from attention_book.io.files import read_tensors, write_tensors
 from attention_book.io.locks import lock
 from attention_book.io.models import load_model, save_model

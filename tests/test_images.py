@@ -31,7 +31,7 @@ from attention_book.io.files import read_tensors, write_tensors
 from attention_book.io.models import save_model
 from attention_book.io.pretrained.vit import load_vit
 from attention_book.models.vit import ViT, resize
-from benchmarks import digits_model, strokes
+from corpora.bundled import digits_model, strokes
 from tests.factories import make_transformer, make_vit
 from tests.torch_state import randomise
 

@@ -8,27 +8,27 @@ from collections import Counter
 
 import pytest
 
-from attention_book.cli import corpora
-from attention_book.data.compounds import _refer
 from attention_book.data.grammar import Grammar, Phrase
 from attention_book.data.grammar import sentence as narrow_sentence
 from attention_book.data.leaks import find_leaks, read_pairs
-from attention_book.data.lexicon import _NOUNS, _NUMBERS, _VERBS
-from attention_book.data.noun_phrases import NounPhrase
-from attention_book.data.outliers import draw_outliers
-from attention_book.data.predicates import (
+from attention_book.data.lexicon import NOUNS, NUMBERS, VERBS
+from attention_book.data.punctuation import detokenize, tokenize
+from attention_book.data.split import Split, is_held_out, make_split
+from attention_book.tokenizers.special_tokens import UNSURE
+from corpora.wide import corpus
+from corpora.wide.compounds import refer
+from corpora.wide.grammar import make_wide_split, wide_sentence
+from corpora.wide.leaks import read_wide_pairs
+from corpora.wide.noun_phrases import NounPhrase
+from corpora.wide.outliers import draw_outliers
+from corpora.wide.predicates import (
     draw_comparison,
     draw_identity,
     draw_location,
     draw_predicate,
 )
-from attention_book.data.punctuation import detokenize, tokenize
-from attention_book.data.relative_clauses import is_long
-from attention_book.data.shapes import shape
-from attention_book.data.split import Split, is_held_out, make_split
-from attention_book.data.wide_grammar import make_wide_split, wide_sentence
-from attention_book.data.wide_leaks import read_wide_pairs
-from attention_book.tokenizers.special_tokens import UNSURE
+from corpora.wide.relative_clauses import is_long
+from corpora.wide.shapes import shape
 
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
@@ -131,11 +131,11 @@ def test_the_sentences_of_a_seed_never_change(split: Split) -> None:
 
 
 def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
-    measure_of = dict(_NOUNS.values())
+    measure_of = dict(NOUNS.values())
     for phrase in drawn:
         words = phrase.chinese.split()
         for i, word in enumerate(words[:-1]):
-            if word in (*_NUMBERS.values(), "一"):
+            if word in (*NUMBERS.values(), "一"):
                 if words[i + 1] == "个" and "one" in phrase.english.split():
                     continue  # 一 个 小 的, a small one
                 nouns = [w for w in words[i + 2 :] if w in measure_of]
@@ -146,7 +146,7 @@ def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
 
 
 def test_articles_and_tenses(drawn: list[Phrase]) -> None:
-    past = {verb.past for verb in _VERBS}
+    past = {verb.past for verb in VERBS}
     for phrase in drawn:
         words, chinese = phrase.english.split(), phrase.chinese.split()
         for article, following in itertools.pairwise(words):
@@ -206,7 +206,7 @@ def test_they_are_things_where_only_things_were_named(
     first: str, english: str, chinese: str
 ) -> None:
     second = Phrase(english, chinese.replace("它们", "他们"))
-    assert _refer(Phrase(first, ""), second) == Phrase(english, chinese)
+    assert refer(Phrase(first, ""), second) == Phrase(english, chinese)
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,9 @@ def test_what_the_bundled_model_learns(
         asked.extend([len(sentences), n])
         return ["me us we", "is is"]
 
-    monkeypatch.setattr(corpora, "make_wide_split", draw)
-    monkeypatch.setattr(corpora, "draw_outliers", spoil)
-    found = corpora.load_corpus("wide", n_test=200)
+    monkeypatch.setattr(corpus, "make_wide_split", draw)
+    monkeypatch.setattr(corpus, "draw_outliers", spoil)
+    found = corpus.make_wide_corpus(n_test=200)
     assert asked == [250_000, 200, len(split.train), 150_000]
     counts = Counter(found.train)
     for pair in split.train:

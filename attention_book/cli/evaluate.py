@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (c697595d6f70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (28726e3204f7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate.
 
 Explained in the chapter "The command line".
@@ -12,7 +12,6 @@ from rich.table import Table
 from typer import Option
 
 from attention_book.cli.app import app, make_console
-from attention_book.cli.corpora import CORPUS_HELP, load_corpus
 from attention_book.cli.options import (
     BeamSize,
     DeviceName,
@@ -22,6 +21,7 @@ from attention_book.cli.options import (
 from attention_book.cli.translate import check_line
 from attention_book.compute import get_compute_config
 from attention_book.data.punctuation import detokenize
+from attention_book.data.sources import CORPUS_HELP, load_corpus
 from attention_book.generation.scores import score
 from attention_book.generation.translator import GRAMMAR, Translator
 

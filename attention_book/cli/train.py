@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (ee2b709e01ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (0447003786a3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train.
 
 Explained in the chapter "The command line".
@@ -20,13 +20,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Option
 
 from attention_book.cli.app import app, make_console, print_error
-from attention_book.cli.corpora import (
+from attention_book.cli.options import DeviceName, PrecisionName
+from attention_book.compute import get_compute_config
+from attention_book.data.sources import (
     CORPUS_HELP,
     load_corpus,
     train_tokenizers,
 )
-from attention_book.cli.options import DeviceName, PrecisionName
-from attention_book.compute import get_compute_config
 from attention_book.io.models import load_model, meta_model
 from attention_book.io.tensor_files import (
     MAX_TENSORS,

@@ -1,2 +1,4 @@
-# Made from docs/source/package.md (349b44189b76). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Texts, images and sounds to learn from."""
+# Made from docs/source/texts.md (f4a86d2789ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Data: where it comes from, and how it is made ready for a model."""
+
+__all__ = []

@@ -1,4 +1,6 @@
-# Made from docs/source/sound-and-graphs.md (4b92f56f251d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (eef4c89380a6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""WAV files. Explained on the page "Sound files and spectrograms"."""
+
 import wave
 from pathlib import Path
 
@@ -9,10 +11,10 @@ from torch import Tensor
 from attention_book._checks import check_size, check_tensor
 
 
-__all__ = ["read_wave", "write_wave"]
+__all__ = ["load_wave", "save_wave"]
 
 
-def read_wave(path: Path | str) -> tuple[Float[Tensor, " samples"], int]:
+def load_wave(path: Path | str) -> tuple[Float[Tensor, " samples"], int]:
     """Read a WAV file of 8, 16, 24 or 32-bit whole numbers (PCM).
 
     Channels are averaged. Nothing is resampled.
@@ -61,7 +63,7 @@ def _to_samples(data: bytes, width: int) -> Float[Tensor, " samples"]:
     return (x / half).float()
 
 
-def write_wave(
+def save_wave(
     path: Path | str, waveform: Float[Tensor, " samples"], rate: int
 ) -> None:
     """Write sound from -1 to 1 as a WAV file of one channel and 16 bits.

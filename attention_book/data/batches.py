@@ -1,4 +1,6 @@
-# Made from docs/transformer/corpus.md (b1cf8f965fd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (1101f4e55377). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Padding, and batches of like length. Explained in the chapter "A corpus"."""
+
 import random
 from collections.abc import Sequence
 

@@ -1,4 +1,6 @@
-# Made from docs/source/texts.md (98cbe1bad79b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (418e25658db3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Cleaning of sentence pairs. Explained on the page "Real corpora"."""
+
 import random
 import re
 import unicodedata

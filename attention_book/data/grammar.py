@@ -1,20 +1,25 @@
-# Made from docs/source/grammar.md (e8a4392d3126). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (f5c91564afc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The small grammar: sentences drawn in both languages at once.
+
+Explained in the chapter "A grammar and its lexicon".
+"""
+
 import random
 from collections.abc import Callable
 from typing import NamedTuple
 
 from attention_book.data.lexicon import (
-    _COLOURS,
-    _NOUNS,
-    _NUMBERS,
-    _OWNERS,
-    _PLACES,
-    _QUALITIES,
-    _SUBJECTS,
-    _TIMES,
-    _VERBS,
+    COLOURS,
+    NOUNS,
+    NUMBERS,
+    OWNERS,
     PEOPLE,
-    _Verb,
+    PLACES,
+    QUALITIES,
+    SUBJECTS,
+    TIMES,
+    VERBS,
+    Verb,
 )
 
 
@@ -53,11 +58,11 @@ def _fill_template(english: str, chinese: str, /, **parts: Phrase) -> Phrase:
 
 def _describe(rng: random.Random, noun: str) -> Phrase:
     """Perhaps an adjective before the noun; the pair is noted."""
-    chinese, _ = _NOUNS[noun]
-    adjective = rng.choice(["", "", *_COLOURS, *_QUALITIES])
+    chinese, _ = NOUNS[noun]
+    adjective = rng.choice(["", "", *COLOURS, *QUALITIES])
     if not adjective:
         return Phrase(noun, chinese, noun)
-    word = _COLOURS.get(adjective) or _QUALITIES[adjective][1]
+    word = COLOURS.get(adjective) or QUALITIES[adjective][1]
     if word not in ("大", "小", "脏"):
         word = f"{word} 的"
     pairs = frozenset({(adjective, noun)})
@@ -66,9 +71,9 @@ def _describe(rng: random.Random, noun: str) -> Phrase:
 
 def indefinite(rng: random.Random) -> Phrase:
     """A red book; two red books."""
-    noun = rng.choice(list(_NOUNS))
+    noun = rng.choice(list(NOUNS))
     what = _describe(rng, noun)
-    measure = _NOUNS[noun][1]
+    measure = NOUNS[noun][1]
     if rng.random() < 0.5:
         article = "an" if what.english[0] in "aeiou" else "a"
         english = f"{article} {what.english}"
@@ -76,24 +81,24 @@ def indefinite(rng: random.Random) -> Phrase:
         return what._replace(
             english=english, chinese=f"{chinese} {what.chinese}"
         )
-    number = rng.choice(list(_NUMBERS))
-    chinese = f"{_NUMBERS[number]} {measure} {what.chinese}"
+    number = rng.choice(list(NUMBERS))
+    chinese = f"{NUMBERS[number]} {measure} {what.chinese}"
     pairs = what.pairs | {(number, noun)}
     return Phrase(f"{number} {what.english}s", chinese, noun, pairs)
 
 
 def definite(rng: random.Random) -> Phrase:
     """This red book; Tom's red book."""
-    noun = rng.choice(list(_NOUNS))
+    noun = rng.choice(list(NOUNS))
     what = _describe(rng, noun)
-    measure = _NOUNS[noun][1]
-    which = rng.choice(["this", "that", *_OWNERS])
-    if which not in _OWNERS:
+    measure = NOUNS[noun][1]
+    which = rng.choice(["this", "that", *OWNERS])
+    if which not in OWNERS:
         before = f"{'这' if which == 'this' else '那'} {measure}"
     elif "的" in what.chinese:  # not 汤姆 的 红色 的 书
-        before = f"{_OWNERS[which]} 那 {measure}"
+        before = f"{OWNERS[which]} 那 {measure}"
     else:
-        before = f"{_OWNERS[which]} 的"
+        before = f"{OWNERS[which]} 的"
     return what._replace(
         english=f"{which} {what.english}", chinese=f"{before} {what.chinese}"
     )
@@ -129,7 +134,7 @@ _STATEMENTS = {  # tense: English, Chinese; then the same, negated
 
 
 def _object(
-    rng: random.Random, verb: _Verb, subject: str, *, specific: bool
+    rng: random.Random, verb: Verb, subject: str, *, specific: bool
 ) -> Phrase:
     """Somebody other than the subject, or a thing, definite if specific."""
     if verb.base in ("see", "find", "chase", "draw") and rng.random() < 0.4:
@@ -154,17 +159,17 @@ def statement(rng: random.Random, tense: str | None = None) -> Phrase:
     tense = tense or rng.choice(list(_STATEMENTS))
     negated = rng.random() < 0.3
     english, chinese = _STATEMENTS[tense][negated]
-    subject, chinese_subject, be = rng.choice(_SUBJECTS)
+    subject, chinese_subject, be = rng.choice(SUBJECTS)
     verb = rng.choice(
         [
             verb
-            for verb in _VERBS
+            for verb in VERBS
             if tense in ("past", "future") or verb.participle != "-"
         ]
     )
     singular = be == "is"
     what = _object(rng, verb, subject, specific=negated)
-    times = _TIMES[tense] if "{when}" in english else {}
+    times = TIMES[tense] if "{when}" in english else {}
     forms = verb._asdict() | {
         "present": verb.third_person if singular else verb.base,
         "does": "does" if singular else "do",
@@ -177,7 +182,7 @@ def statement(rng: random.Random, tense: str | None = None) -> Phrase:
         who=Phrase(subject, chinese_subject),
         what=what,
         when=_optional_phrase(rng, times),
-        where=_optional_phrase(rng, _PLACES if tense != "now" else {}),
+        where=_optional_phrase(rng, PLACES if tense != "now" else {}),
         **{name: Phrase(form, form) for name, form in forms.items()},
     )
     return phrase._replace(pairs=phrase.pairs | {(verb.base, what.head)})
@@ -197,15 +202,15 @@ _QUESTIONS = [
 def _question(rng: random.Random) -> Phrase:
     """Who, what, where, when, or yes or no."""
     english, chinese = rng.choice(_QUESTIONS)
-    subject, chinese_subject, _ = rng.choice(_SUBJECTS)
-    verb = rng.choice(_VERBS)
+    subject, chinese_subject, _ = rng.choice(SUBJECTS)
+    verb = rng.choice(VERBS)
     what = _object(rng, verb, subject, specific=True)
     phrase = _fill_template(
         english,
         chinese,
         who=Phrase(subject, chinese_subject),
         what=what if "{what}" in english else Phrase("", ""),
-        when=_optional_phrase(rng, _TIMES["past"]),
+        when=_optional_phrase(rng, TIMES["past"]),
         base=Phrase(verb.base, ""),
         past=Phrase(verb.past, ""),
         verb=Phrase("", verb.chinese),
@@ -217,10 +222,10 @@ def _question(rng: random.Random) -> Phrase:
 
 def _relative_clause(rng: random.Random) -> Phrase:
     """The book that Tom bought."""
-    noun = rng.choice(list(_NOUNS))
-    verb = rng.choice(_VERBS)
+    noun = rng.choice(list(NOUNS))
+    verb = rng.choice(VERBS)
     subject = rng.choice(list(PEOPLE))
-    chinese, measure = _NOUNS[noun]
+    chinese, measure = NOUNS[noun]
     return Phrase(
         f"the {noun} that {subject} {verb.past}",
         f"{PEOPLE[subject]} {verb.chinese} 的 那 {measure} {chinese}",
@@ -236,8 +241,8 @@ def _comparison(rng: random.Random) -> Phrase:
         for _ in "ab"
     )
     used = {first for first, _ in a.pairs}  # no dirty book is dirty
-    adjective = rng.choice([q for q in _QUALITIES if q not in used])
-    comparative, chinese = _QUALITIES[adjective]
+    adjective = rng.choice([q for q in QUALITIES if q not in used])
+    comparative, chinese = QUALITIES[adjective]
     if rng.random() < 0.4 or a == b:
         quality = Phrase(adjective, chinese)
         phrase = _fill_template("{a} is {q}", "{a} 很 {q}", a=a, q=quality)

@@ -1,13 +1,18 @@
-# Made from docs/source/grammar.md (17084c0d1e02). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (7bd7d64a73af). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Which words a sentence brings together, read from its text alone.
+
+Explained in the chapter "A corpus".
+"""
+
 from collections.abc import Callable, Iterable
 
 from attention_book.data.lexicon import (
-    _COLOURS,
-    _NOUNS,
-    _NUMBERS,
-    _QUALITIES,
-    _VERBS,
+    COLOURS,
+    NOUNS,
+    NUMBERS,
     PEOPLE,
+    QUALITIES,
+    VERBS,
 )
 from attention_book.data.split import is_held_out
 
@@ -15,10 +20,10 @@ from attention_book.data.split import is_held_out
 __all__ = ["find_leaks", "read_pairs"]
 
 
-_NOUN_OF = {form: noun for noun in _NOUNS for form in (noun, f"{noun}s")}
-_VERB_OF = {form: verb.base for verb in _VERBS for form in verb[:4]}
-_ADJECTIVE_OF = {word: word for word in (*_COLOURS, *_QUALITIES)}
-_ADJECTIVE_OF |= {row[0]: word for word, row in _QUALITIES.items()}
+_NOUN_OF = {form: noun for noun in NOUNS for form in (noun, f"{noun}s")}
+_VERB_OF = {form: verb.base for verb in VERBS for form in verb[:4]}
+_ADJECTIVE_OF = {word: word for word in (*COLOURS, *QUALITIES)}
+_ADJECTIVE_OF |= {row[0]: word for word, row in QUALITIES.items()}
 
 
 def read_pairs(english: str) -> set[tuple[str, str]]:
@@ -46,7 +51,7 @@ def read_pairs(english: str) -> set[tuple[str, str]]:
         elif word in _VERB_OF and clause:
             pairs.add((_VERB_OF[word], nouns[-1]))
             clause = False
-        elif word in _VERB_OF or word in _NUMBERS:
+        elif word in _VERB_OF or word in NUMBERS:
             waiting.append(_VERB_OF.get(word, word))
         elif word in _ADJECTIVE_OF:
             waiting.append(_ADJECTIVE_OF[word])

@@ -1,19 +1,37 @@
-# Made from docs/source/grammar.md (a20597e56e2a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (0262a9157bc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The words of the grammar, with their forms and translations.
+
+Explained in the chapter "A grammar and its lexicon".
+"""
+
 import re
 from typing import NamedTuple
 
 
-__all__ = ["PEOPLE"]
+__all__ = [
+    "COLOURS",
+    "NOUNS",
+    "NUMBERS",
+    "OWNERS",
+    "PEOPLE",
+    "PLACES",
+    "QUALITIES",
+    "SUBJECTS",
+    "TIMES",
+    "VERBS",
+    "Verb",
+    "parse_table",
+]
 
 
-def _parse_table(text: str) -> list[list[str]]:
+def parse_table(text: str) -> list[list[str]]:
     """Cut a table at its bars and line breaks, and each row into words."""
     return [row.split() for row in re.split(r"[|\n]", text.strip())]
 
 
-_NOUNS = {
+NOUNS = {
     noun: (chinese, measure)
-    for noun, chinese, measure in _parse_table("""
+    for noun, chinese, measure in parse_table("""
     book 书 本|picture 画 幅|letter 信 封|pen 笔 支|chair 椅子 把
     table 桌子 张|shirt 衬衫 件|hat 帽子 顶|flower 花 朵|tree 树 棵
     house 房子 栋|bridge 桥 座|car 汽车 辆|boat 船 艘|computer 电脑 台
@@ -22,29 +40,29 @@ _NOUNS = {
     key 钥匙 把|bird 鸟 只|ring 戒指 枚|rope 绳子 根|ticket 票 张
     """)
 }
-_COLOURS = {"red": "红色", "green": "绿色", "white": "白色", "black": "黑色"}
-_QUALITIES = {
+COLOURS = {"red": "红色", "green": "绿色", "white": "白色", "black": "黑色"}
+QUALITIES = {
     adjective: (comparative, chinese)
-    for adjective, comparative, chinese in _parse_table("""
+    for adjective, comparative, chinese in parse_table("""
     big bigger 大|small smaller 小|dirty dirtier 脏|heavy heavier 重
     light lighter 轻|cheap cheaper 便宜|clean cleaner 干净
     pretty prettier 漂亮|strange stranger 奇怪
     """)
 }
-_NUMBERS = {
+NUMBERS = {
     row[0]: row[1]
-    for row in _parse_table("""
+    for row in parse_table("""
     two 两|three 三|four 四|five 五|six 六|seven 七|eight 八|nine 九
     ten 十|twelve 十二|twenty 二十
     """)
 }
 PEOPLE = {"Tom": "汤姆", "Jerry": "杰瑞", "Anna": "安娜", "Bob": "鲍勃"}
 PEOPLE |= {"Mary": "玛丽", "Jack": "杰克", "Lily": "莉莉", "Peter": "彼得"}
-_OWNERS = {f"{name} 's": chinese for name, chinese in PEOPLE.items()}
-_OWNERS |= {"my": "我", "your": "你", "his": "他", "her": "她", "our": "我们"}
+OWNERS = {f"{name} 's": chinese for name, chinese in PEOPLE.items()}
+OWNERS |= {"my": "我", "your": "你", "his": "他", "her": "她", "our": "我们"}
 
 
-class _Verb(NamedTuple):
+class Verb(NamedTuple):
     """A verb that takes an object, in the forms that the grammar needs."""
 
     base: str
@@ -54,9 +72,9 @@ class _Verb(NamedTuple):
     chinese: str
 
 
-_VERBS = [
-    _Verb(*row)
-    for row in _parse_table("""
+VERBS = [
+    Verb(*row)
+    for row in parse_table("""
     buy buys bought buying 买|sell sells sold selling 卖
     see sees saw - 看见|draw draws drew drawing 画|find finds found - 找到
     lose loses lost - 弄丢|wash washes washed washing 洗
@@ -65,7 +83,7 @@ _VERBS = [
     chase chases chased chasing 追逐
     """)
 ]
-_SUBJECTS = [  # English, Chinese, am / is / are
+SUBJECTS = [  # English, Chinese, am / is / are
     *((name, chinese, "is") for name, chinese in PEOPLE.items()),
     ("he", "他", "is"),
     ("she", "她", "is"),
@@ -74,9 +92,9 @@ _SUBJECTS = [  # English, Chinese, am / is / are
     ("we", "我们", "are"),
     ("they", "他们", "are"),
 ]
-_PLACES = {"in the garden": "在 花园 里", "at school": "在 学校"}
-_PLACES |= {"in the kitchen": "在 厨房 里", "at the market": "在 市场 里"}
-_TIMES = {
+PLACES = {"in the garden": "在 花园 里", "at school": "在 学校"}
+PLACES |= {"in the kitchen": "在 厨房 里", "at the market": "在 市场 里"}
+TIMES = {
     "past": {"yesterday": "昨天", "last week": "上周", "this morning": "今早"},
     "future": {"tomorrow": "明天", "next week": "下周", "tonight": "今晚"},
     "present": {"every day": "每天 都", "every year": "每年 都"},

@@ -1,4 +1,9 @@
-# Made from docs/source/grammar.md (771a2d9bd360). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (c784d024f800). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Between tokens with spaces around them and text as people type it.
+
+Explained in the chapter "A grammar and its lexicon".
+"""
+
 import re
 
 

@@ -1,4 +1,6 @@
-# Made from docs/source/texts.md (f08f98a4b1ef). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (939cc492a631). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Readers of sentence pairs. Explained on the page "Real corpora"."""
+
 import gettext
 import struct
 import warnings

@@ -1,4 +1,9 @@
-# Made from docs/source/sound-and-graphs.md (692e4fee407a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (08795b8a8dab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Log-mel spectrograms.
+
+Explained on the page "Sound files and spectrograms".
+"""
+
 import math
 
 import torch

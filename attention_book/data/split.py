@@ -1,4 +1,9 @@
-# Made from docs/transformer/corpus.md (6896d93e71d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (25caffc8a2f1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training and test sets, split by pairs of words.
+
+Explained in the chapter "A corpus".
+"""
+
 import hashlib
 import random
 from collections import Counter

@@ -1,4 +1,6 @@
-# Made from docs/source/sound-and-graphs.md (5490cc9c1562). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/speech-and-graphs.md (203a8f43390f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Attention on graphs. Explained in the chapter "Speech and graphs"."""
+
 from collections.abc import Iterable
 from functools import partial
 
@@ -7,10 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention_book._checks import (
-    check_layer_input,
-    check_size,
-)
+from attention_book._checks import check_size
 from attention_book.attention.functional import masked_softmax
 from attention_book.attention.multi_head import merge_heads, split_heads
 from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
@@ -95,7 +94,6 @@ class GraphAttention(nn.Module):
             mask: True = may attend; broadcasts to (*batch, heads, nodes,
                 nodes).
         """
-        check_layer_input("x", x, self.proj.weight)
         h = split_heads(self.proj(x), self.n_heads)
         return merge_heads(self.weights(x, mask) @ h)
 

@@ -1,4 +1,6 @@
-# Made from docs/source/sound-and-graphs.md (7b254af9f5e3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/speech-and-graphs.md (9e3dd6868138). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Speech recognition. Explained in the chapter "Speech and graphs"."""
+
 from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
@@ -7,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import check_lengths, check_tensor
+from attention_book._checks import check_lengths
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.positions import SinusoidalPositions
 from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
@@ -71,19 +73,12 @@ class SpeechRecognizer(nn.Module):
         mel: Float[Tensor, "batch n_mels frames"],
         lengths: Int[Tensor, " batch"],
     ) -> tuple[Float[Tensor, "batch tokens classes"], Int[Tensor, " batch"]]:
-        """Return log-probabilities and how many tokens of each row are real.
+        """Return log-probabilities, and how many tokens of each row are real.
 
         Args:
             mel: Spectrograms, padded at the end.
             lengths: How many frames of each are real.
         """
-        check_tensor("mel", mel)
-        n_mels = self.conv1.in_channels
-        if mel.ndim != 3 or mel.shape[1] != n_mels or not mel.shape[2]:
-            raise ValueError(
-                f"mel must be (batch, {n_mels}, frames), "
-                f"got shape {tuple(mel.shape)}"
-            )
         check_lengths("lengths", lengths, mel.shape[2])
         real = padding_mask(lengths, mel.shape[2])[:, 0]  # (batch, 1, frames)
         x = F.gelu(self.conv1(mel * real)) * real

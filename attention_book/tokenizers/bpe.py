@@ -1,4 +1,9 @@
-# Made from docs/source/texts.md (91eb075e015a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/subwords.md (848a9e8835f9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Subword tokenizers, and tokenizers as JSON.
+
+Explained in the chapter "Subwords and byte-pair encoding".
+"""
+
 import json
 from collections.abc import Iterable
 from typing import Any

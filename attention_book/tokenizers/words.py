@@ -1,4 +1,6 @@
-# Made from docs/transformer/corpus.md (065e4f32c8c7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (2df991fe06c1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The tokenizer of words. Explained in the chapter "A corpus"."""
+
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable

@@ -1,0 +1,1 @@
+"""Sentences with a shortcut or a bias planted in them, and changed sentences."""

@@ -1,0 +1,1 @@
+"""Makers of the models that the wheel carries."""

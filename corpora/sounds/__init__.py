@@ -1,0 +1,1 @@
+"""Synthetic words, and a recogniser trained and tested on them."""

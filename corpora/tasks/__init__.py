@@ -1,0 +1,1 @@
+"""Labelled sentences for tagging and classification."""

@@ -1,0 +1,1 @@
+"""The wide grammar, from which the bundled translator learnt."""
