@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b8d762a3e6a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.convolution import ConvolutionAsAttention
 from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
@@ -59,7 +59,12 @@ from attention_book.interpret.explanations import (
     explain_image,
     explain_sentence,
 )
-from attention_book.io.models import load_model, save_model
+from attention_book.io import (
+    load_checkpoint,
+    load_model,
+    save_checkpoint,
+    save_model,
+)
 from attention_book.io.pretrained import (
     MarianTransformer,
     Pretrained,
@@ -67,7 +72,6 @@ from attention_book.io.pretrained import (
     save_pretrained,
 )
 from attention_book.io.pretrained.vit import load_vit
-from attention_book.io.progress import load_checkpoint, save_checkpoint
 from attention_book.models.decoder import Decoder, DecoderLayer
 from attention_book.models.encoder import (
     Encoder,

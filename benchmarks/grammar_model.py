@@ -29,7 +29,7 @@ from attention_book.data.split import make_split
 from attention_book.data.wide_grammar import make_wide_split
 from attention_book.generation.confidence import Calibration, Translation
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.io.models import load_model, save_model
+from attention_book.io import load_model, save_model
 
 
 RESULTS = Path(__file__).with_name("results") / "grammar-model.json"

@@ -23,8 +23,11 @@ from attention_book.cli import app
 from attention_book.compute import get_compute_config
 from attention_book.data.images import find_ink, read_digit, to_pixels
 from attention_book.generation.classifier import DIGITS, UNSURE, Classifier
-from attention_book.io.files import read_tensors, write_tensors
-from attention_book.io.models import save_model
+from attention_book.io import (
+    read_tensors,
+    save_model,
+    write_tensors,
+)
 from attention_book.io.pretrained.vit import load_vit
 from attention_book.models.vit import ViT, resize
 from benchmarks import digits_model, strokes
@@ -243,7 +246,7 @@ def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
             {"blocks.1.attn.qkv.bias": None},
             r"wanted blocks.1.attn.qkv.bias of shape \(72,\), got none",
         ),
-        ({"pos_embed": None}, "wanted pos_embed, got none"),
+        ({"pos_embed": None}, "wanted pos_embed with 3 axes, got none"),
         (
             {"norm.weight": None},
             r"wanted norm.weight of shape \(24,\), got none",

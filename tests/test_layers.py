@@ -16,12 +16,12 @@ from literate.chapter import PACKAGE, ROOT, WORKSHOP, names, read_all
 
 
 MOST_LINES = 350
-FOUNDATIONS = ("checks", "runtime", "tensor_files")
+FOUNDATIONS = ("checks", "runtime")
 FIRST = ("pooling", "scoring")
 SECOND = ("caches", "padding")
 AT_ROOT = {"__init__": "", "_api": "", "__main__": "cli"}
 LAST = ("", "cli")  # the root gathers all but the command line
-READS_FILES = {"pretrained": 36}  # after checkpoints, whose writer it takes
+READS_FILES = {"io": 34}  # all that is saved and loaded
 
 
 def unit_of(path: str) -> str:
@@ -217,8 +217,8 @@ def test_a_cycle_is_seen() -> None:
         ("padding", "caches", True),
         ("multi_head", "caches", True),
         ("encoder", "multi_head", True),
-        ("checkpoints", "vit", True),
-        ("", "checkpoints", True),
+        ("io", "vit", True),
+        ("", "io", True),
         ("cli", "", True),
         ("scoring", "pooling", True),
         ("checks", "scoring", False),
@@ -226,8 +226,8 @@ def test_a_cycle_is_seen() -> None:
         ("scoring", "caches", False),
         ("caches", "multi_head", False),
         ("multi_head", "encoder", False),
-        ("vit", "checkpoints", False),
-        ("checkpoints", "", False),
+        ("vit", "io", False),
+        ("io", "", False),
         ("vit", "cli", False),
         ("", "cli", False),
     ],
@@ -245,7 +245,7 @@ def test_an_import_of_what_is_explained_later_is_seen(
         "checks": 30,
         "caches": 31,
         "padding": 32,
-        "checkpoints": 34,
+        "io": 34,
         "runtime": 38,
         "cli": 40,
     }

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attention_book.data.digits import Digits, digits
 from attention_book.interpret.vit_maps import attention_maps, rollout
-from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.io import load_checkpoint, save_checkpoint
 from attention_book.models.patches import patchify
 from attention_book.models.vit import ViT, resize
 from attention_book.models.vit_config import ViTConfig

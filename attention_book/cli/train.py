@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (e0830ff1a459). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (bfc724bd2f0d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import json
 import os
 import shlex
@@ -22,13 +22,9 @@ from attention_book.cli.corpora import (
 )
 from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.compute import get_compute_config
-from attention_book.io.models import load_model, meta_model
-from attention_book.io.tensor_files import (
-    MAX_TENSORS,
-    one_line,
-    open_tensors,
-    parse_json,
-)
+from attention_book.io.checkpoints import load_model, meta_model
+from attention_book.io.files import parse_json, printable
+from attention_book.io.tensors import MAX_TENSORS, open_tensors
 from attention_book.models.transformer import (
     PRESETS,
     Transformer,
@@ -183,7 +179,7 @@ def _read_options(out: Path) -> _Options:
     """Return what a checkpoint has noted; it may be another's file."""
     with open_tensors(out) as file:
         options = parse_json(file.metadata.get("options", "{}"))
-        corpus = one_line(options.get("corpus", "another corpus"))
+        corpus = printable(options.get("corpus", "another corpus"))
         return _Options(corpus, int(options.get("vocab_size", 0)))
 
 
@@ -293,7 +289,7 @@ def _train(
         text = str(error)
         if "unknown words" in text or "corpus digest" in text:
             text = f"made with {began.corpus}, wanted {name} as it is"
-            text += f" ({one_line(error, 100)})"
+            text += f" ({printable(error, 100)})"
         where = "" if str(out) in text else f"{out}: "
         raise ValueError(f"{where}{text}{_ADVICE}") from None
     options = {"options": json.dumps(began._asdict())}

@@ -1,4 +1,4 @@
-# Made from docs/source/images.md (efc16f227c7a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (fa67714525df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from attention_book.compute import (
     inference_copy,
 )
 from attention_book.data.images import read_digit
-from attention_book.io.models import load_model, save_model
+from attention_book.io.checkpoints import load_model, save_model
 from attention_book.models.vit import ViT
 
 
