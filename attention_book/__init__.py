@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (1af2f3b78fc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (a186ea679a74). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from attention_book.attention.functional import (
         causal_mask as causal_mask,
     )
-    from attention_book.attention.fused import fused_attention as fused_attention
+    from attention_book.attention.fused import (
+        fused_attention as fused_attention,
+    )
     from attention_book.attention.functional import (
         masked_softmax as masked_softmax,
     )
@@ -86,12 +88,19 @@ if TYPE_CHECKING:
         get_compute_config as get_compute_config,
     )
     from attention_book.models.language import mask_tokens as mask_tokens
+    from attention_book.data.audio import load_wave as load_wave
     from attention_book.data.spectrogram import (
         log_mel_spectrogram as log_mel_spectrogram,
     )
-    from attention_book.evaluation.metrics import accuracy_by_group as accuracy_by_group
-    from attention_book.evaluation.metrics import equalized_odds_difference as equalized_odds_difference
-    from attention_book.evaluation.calibration import expected_calibration_error as expected_calibration_error
+    from attention_book.evaluation.metrics import (
+        accuracy_by_group as accuracy_by_group,
+    )
+    from attention_book.evaluation.metrics import (
+        equalized_odds_difference as equalized_odds_difference,
+    )
+    from attention_book.evaluation.calibration import (
+        expected_calibration_error as expected_calibration_error,
+    )
     from attention_book.generation.beam import beam_search as beam_search
     from attention_book.generation.classifier import Classifier as Classifier
     from attention_book.generation.generate import generate as generate
@@ -101,14 +110,26 @@ if TYPE_CHECKING:
         generate_text as generate_text,
     )
     from attention_book.generation.translator import Translator as Translator
-    from attention_book.interpret.patching import activation_patching as activation_patching
-    from attention_book.interpret.patching import attribution_patching as attribution_patching
+    from attention_book.interpret.patching import (
+        activation_patching as activation_patching,
+    )
+    from attention_book.interpret.patching import (
+        attribution_patching as attribution_patching,
+    )
     from attention_book.interpret.heads import find_heads as find_heads
     from attention_book.interpret.sites import find_sites as find_sites
-    from attention_book.interpret.attribution import gradient_x_input as gradient_x_input
-    from attention_book.interpret.attribution import input_x_gradient as input_x_gradient
-    from attention_book.interpret.attribution import integrated_gradients as integrated_gradients
-    from attention_book.interpret.attribution import leave_one_out as leave_one_out
+    from attention_book.interpret.attribution import (
+        gradient_x_input as gradient_x_input,
+    )
+    from attention_book.interpret.attribution import (
+        input_x_gradient as input_x_gradient,
+    )
+    from attention_book.interpret.attribution import (
+        integrated_gradients as integrated_gradients,
+    )
+    from attention_book.interpret.attribution import (
+        leave_one_out as leave_one_out,
+    )
     from attention_book.interpret.attribution import occlusion as occlusion
     from attention_book.interpret.probe import trace as trace
     from attention_book.interpret.heads import without_heads as without_heads
@@ -118,16 +139,18 @@ if TYPE_CHECKING:
     from attention_book.interpret.explanations import (
         explain_sentence as explain_sentence,
     )
-    from attention_book.io.models import (
-        load_model as load_model,
+    from attention_book.io.checkpoints import load_model as load_model
+    from attention_book.io.checkpoints import save_model as save_model
+    from attention_book.io.pretrained.marian import (
+        MarianTransformer as MarianTransformer,
     )
-    from attention_book.io.models import (
-        save_model as save_model,
-    )
-    from attention_book.io.pretrained.marian import MarianTransformer as MarianTransformer
     from attention_book.io.pretrained.folders import Pretrained as Pretrained
-    from attention_book.io.pretrained.folders import from_pretrained as from_pretrained
-    from attention_book.io.pretrained.folders import save_pretrained as save_pretrained
+    from attention_book.io.pretrained.folders import (
+        from_pretrained as from_pretrained,
+    )
+    from attention_book.io.pretrained.folders import (
+        save_pretrained as save_pretrained,
+    )
     from attention_book.io.pretrained.vit import load_vit as load_vit
     from attention_book.io.progress import (
         load_checkpoint as load_checkpoint,
@@ -195,7 +218,9 @@ if TYPE_CHECKING:
     )
     from attention_book.models.text import TextEncoder as TextEncoder
     from attention_book.models.text import TextConfig as TextConfig
-    from attention_book.models.text import SequenceClassifier as SequenceClassifier
+    from attention_book.models.text import (
+        SequenceClassifier as SequenceClassifier,
+    )
     from attention_book.models.text import TokenClassifier as TokenClassifier
     from attention_book.models.transformer import (
         Transformer as Transformer,
@@ -211,7 +236,9 @@ if TYPE_CHECKING:
     from attention_book.training.loop import Trainer as Trainer
     from attention_book.training.config import TrainingConfig as TrainingConfig
     from attention_book.training.loading import encode_pairs as encode_pairs
-    from attention_book.training.objective import translation_loss as translation_loss
+    from attention_book.training.objective import (
+        translation_loss as translation_loss,
+    )
     from attention_book.training.loop import validation_loss as validation_loss
     from attention_book.training.chunked_loss import (
         chunked_translation_loss as chunked_translation_loss,

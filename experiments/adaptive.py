@@ -20,7 +20,6 @@ from attention_book.attention.sparse import (
     EntmaxAttention,
     SparsemaxAttention,
 )
-from attention_book.attention.replacing import replace_attention
 from attention_book.data.digits import load_digits
 from attention_book.models.vit import ViT, ViTConfig
 from attention_book.training import Trainer, TrainingConfig

@@ -11,7 +11,7 @@ import torch
 
 from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.generation.translator import Translator
-from attention_book.io.models import save_model
+from attention_book.io import save_model
 from attention_book.models.transformer import (
     PRESETS,
     Transformer,

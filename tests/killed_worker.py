@@ -20,9 +20,12 @@ from pathlib import Path
 
 import torch
 
-from attention_book.io.files import read_tensors
-from attention_book.io.locks import lock
-from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.io import (
+    load_checkpoint,
+    lock,
+    read_tensors,
+    save_checkpoint,
+)
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer

@@ -43,10 +43,10 @@ NAMES = {  # the tests of a module, where its name does not tell
     "export": ("weave", "labs"),
     "gpu": ("roofline",),
     "hooks": ("weave", "build"),
+    "io": ("checkpoints", "hostile_files", "pretrained"),
     "models": ("grammar_model",),
     "records": ("experiments",),
     "run": ("run", "exercises"),
-    "tensor_files": ("checkpoints", "hostile_files"),
     "test": ("run",),
 }
 COMPARISONS = {

@@ -36,7 +36,7 @@ from attention_book.generation.beam import beam_search
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.generate import generate
 from attention_book.interpret import find_heads, without_heads
-from attention_book.io.models import save_model
+from attention_book.io import save_model
 from tests.factories import make_transformer, make_varied, make_vit
 from tests.torch_state import randomise
 

@@ -213,12 +213,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "learned": (LearnedPositions(9, 24), {"x": x, "offset": 3}),
         "RotaryEmbedding": (RotaryEmbedding, {"d_k": 24, "base": 100.0}),
         "rotary": (RotaryEmbedding(24), {"x": x, "offset": 3}),
-        "position_angles": (
-            position_angles,
-            {"x": x, "offset": 3, "base": 100.0},
-        ),
-        "ALiBi": (ALiBi, {"n_heads": 4}),
-        "alibi": (ALiBi(4), {"n_queries": 3, "n_keys": 5}),
         "encoder": (lambda mask: model.encoder(x, mask), {"mask": padding}),
         "decoder": (
             lambda mask: model.decoder(x, x, mask=mask),

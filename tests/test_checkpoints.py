@@ -1,4 +1,4 @@
-"""attention_book.checkpoints: every model, exact resume, broken files."""
+"""attention_book.io: every model, exact resume, broken files."""
 
 import json
 import math
@@ -18,14 +18,16 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from attention_book.io.files import read_signed, read_tensors, write_tensors
-from attention_book.io.models import load_model, save_model
-from attention_book.io.progress import (
+from attention_book.io import (
     fingerprint,
     load_checkpoint,
+    load_model,
+    open_tensors,
+    read_tensors,
     save_checkpoint,
+    save_model,
+    write_tensors,
 )
-from attention_book.io.tensor_files import open_tensors
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
@@ -393,7 +395,7 @@ def test_twenty_kills_of_two_trainings_lose_nothing(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 import torch
-from attention_book.io.files import write_tensors
+from attention_book.io import write_tensors
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = sys.argv[1]
 write_tensors(path, {"x": torch.zeros(10)}, {"n": "old"})
@@ -680,7 +682,7 @@ def test_a_file_that_is_replaced_while_it_is_read(saved: Path) -> None:
     expected, _ = read_tensors(saved)
     with open_tensors(saved) as file:
         write_tensors(saved, {"x": torch.zeros(9)}, {"n": "new"})
-        found = read_signed(file)
+        found = file.read()
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in found)
     assert read_tensors(saved)[1] == {"n": "new"}

@@ -26,8 +26,7 @@ from attention_book.data.sources import Corpus
 from attention_book.data.split import make_split
 from attention_book.generation.confidence import Translation
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.io.files import read_tensors
-from attention_book.io.models import load_model
+from attention_book.io import load_model, read_tensors
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import BatchLoader, Trainer, TrainingConfig
 from tests.factories import make_examples, make_transformer, make_varied

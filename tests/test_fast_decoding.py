@@ -39,7 +39,7 @@ from attention_book.generation.fast_generate import (
 from attention_book.generation.generate import generate
 from attention_book.generation.prepacked import PrepackedLinear
 from attention_book.generation.translator import Translator
-from attention_book.io.models import save_model
+from attention_book.io import save_model
 from attention_book.models.encoder import Norm
 from attention_book.models.mask_predict import (
     MaskedTransformer,

@@ -27,8 +27,11 @@ from attention_book.generation.classifier import (
     MIN_CONFIDENCE,
     Classifier,
 )
-from attention_book.io.files import read_tensors, write_tensors
-from attention_book.io.models import save_model
+from attention_book.io import (
+    read_tensors,
+    save_model,
+    write_tensors,
+)
 from attention_book.io.pretrained.vit import load_vit
 from attention_book.models.vit import ViT, resize
 from corpora.bundled import digits_model, strokes
@@ -246,6 +249,11 @@ def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
         (
             {"blocks.1.attn.qkv.bias": None},
             r"wanted blocks.1.attn.qkv.bias of shape \(72,\), got none",
+        ),
+        ({"pos_embed": None}, "wanted pos_embed with 3 axes, got none"),
+        (
+            {"norm.weight": None},
+            r"wanted norm.weight of shape \(24,\), got none",
         ),
         (
             {"blocks.0.mlp.fc2.weight": torch.zeros(24, 41)},

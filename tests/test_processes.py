@@ -18,14 +18,18 @@ from unittest.mock import create_autospec
 import pytest
 import torch
 import torch.distributed as dist
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from attention_book.data.split import make_split
-from attention_book.io.files import read_tensors, write_tensors
-from attention_book.io.models import load_model
-from attention_book.io.progress import load_checkpoint, save_checkpoint
-from attention_book.io.tensor_files import open_tensors
+from attention_book.io import (
+    load_checkpoint,
+    load_model,
+    open_tensors,
+    read_tensors,
+    save_checkpoint,
+    write_tensors,
+)
 from attention_book.training import (
     SINGLE_PROCESS,
     BatchLoader,
@@ -290,8 +294,8 @@ def test_hostile_shards_are_refused(shards: Path, tmp_path: Path) -> None:
     shard = step / "shard-00002-model-00001-of-00001.safetensors"
     progress, metadata = read_tensors(step / "progress")
     with open_tensors(shard) as file:
-        tensors = file.read()
-    texts = dict(file.metadata)
+        texts = dict(file.metadata)
+    tensors = load_file(shard)
     digests = json.loads(metadata["digests"])
 
     def write(changes: dict[str, torch.Tensor], **others: str) -> None:
@@ -304,10 +308,6 @@ def test_hostile_shards_are_refused(shards: Path, tmp_path: Path) -> None:
     name = next(name for name in tensors if name.endswith("exp_avg_sq"))
     write({name: torch.full_like(tensors[name], torch.nan)})
     assert_refused(step, trainer, f"^{shard}: wanted finite numbers in ")
-    write({name: torch.full_like(tensors[name], -1)})
-    assert_refused(
-        step, trainer, f"^{shard}: wanted a possible {name}, got -1"
-    )
     write({"extra": torch.ones(2)})
     assert_refused(step, trainer, f"^{shard}: wanted no tensor 'extra'")
     write({}, **{"../x": "0"})

@@ -34,7 +34,7 @@ from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.fast_beam import fast_beam_search
 from attention_book.generation.fast_generate import fast_generate
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.io import load_checkpoint, save_checkpoint
 from attention_book.models.transformer import Positions
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.data.digits import Digits, load_digits
-from attention_book.io.progress import load_checkpoint, save_checkpoint
+from attention_book.io import load_checkpoint, save_checkpoint
 from attention_book.models.vit import ViT, patchify, resize
 from attention_book.training import (
     Trainer,

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (0447003786a3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (abd737e2a648). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train.
 
 Explained in the chapter "The command line".
@@ -27,13 +27,9 @@ from attention_book.data.sources import (
     load_corpus,
     train_tokenizers,
 )
-from attention_book.io.models import load_model, meta_model
-from attention_book.io.tensor_files import (
-    MAX_TENSORS,
-    one_line,
-    open_tensors,
-    parse_json,
-)
+from attention_book.io.checkpoints import load_model, meta_model
+from attention_book.io.files import parse_json, printable
+from attention_book.io.tensors import MAX_TENSORS, open_tensors
 from attention_book.models.transformer import (
     PRESETS,
     Transformer,
@@ -189,7 +185,7 @@ def _read_options(out: Path) -> _Options:
     """Return what a checkpoint has noted; it may be another's file."""
     with open_tensors(out) as file:
         options = parse_json(file.metadata.get("options", "{}"))
-        corpus = one_line(options.get("corpus", "another corpus"))
+        corpus = printable(options.get("corpus", "another corpus"))
         return _Options(corpus, int(options.get("vocab_size", 0)))
 
 
@@ -295,7 +291,7 @@ def _train(
         text = str(error)
         if "unknown words" in text or "corpus digest" in text:
             text = f"made with {began.corpus}, wanted {name} as it is"
-            text += f" ({one_line(error, 100)})"
+            text += f" ({printable(error, 100)})"
         where = "" if str(out) in text else f"{out}: "
         raise ValueError(f"{where}{text}{_ADVICE}") from None
     options = {"options": json.dumps(began._asdict())}

@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (b3ef9bd1c8b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (4aff8eb5d8fd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Measures of robustness and fairness, and changes of the input.
 
 Explained in the chapter "Robustness and fairness".
@@ -19,7 +19,6 @@ from attention_book.evaluation.metrics import (
     accuracy_by_group,
     equalized_odds_difference,
 )
-from attention_book.evaluation.temperature import fit_temperature
 
 
 __all__ = [

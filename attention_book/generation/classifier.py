@@ -1,4 +1,4 @@
-# Made from docs/source/images.md (6a2d8e11d537). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (ab565dab3c41). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A classifier of handwriting, ready for use."""
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from attention_book.compute import (
     inference_copy,
 )
 from attention_book.data.images import read_digit
-from attention_book.io.models import load_model, save_model
+from attention_book.io.checkpoints import load_model, save_model
 from attention_book.models.vit import ViT
 
 

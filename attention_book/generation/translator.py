@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (dfa21d9ea019). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (abbb673aa8f0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ from attention_book.generation.decoder import (
 from attention_book.generation.fast_beam import fast_beam_search
 from attention_book.generation.fast_generate import fast_generate
 from attention_book.generation.generate import generate
-from attention_book.io.models import load_model
+from attention_book.io.checkpoints import load_model
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import UNSURE
 from attention_book.tokenizers.words import Tokenizer

@@ -1,58 +1,166 @@
-# Made from docs/source/checkpoints.md (479423ba2893). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-import hashlib
-import io
+# Made from docs/source/checkpoints.md (f8768b94cb3a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Files of unknown origin: read with suspicion, written whole or not at all.
+
+Explained on the page "Files and checkpoints".
+"""
+
 import json
 import os
+import re
 import secrets
 import shutil
-from contextlib import suppress
+import socket
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-import torch
-from safetensors.torch import save
-
-from attention_book.io.tensor_files import (
-    DTYPES,
-    Metadata,
-    TensorFile,
-    Tensors,
-    check_finite,
-    check_regular,
-    open_tensors,
-)
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError
 
 
 __all__ = [
-    "read_signed",
-    "read_tensors",
+    "LOAD_ERRORS",
+    "check_regular",
+    "lock",
+    "parse_json",
+    "prefix_errors",
+    "printable",
+    "read_json",
+    "read_small",
     "target_of",
     "write_file",
-    "write_tensors",
 ]
 
 
-def _digest(tensors: Tensors, metadata: Metadata) -> str:
-    """Return the SHA-256 of all tensors and all metadata."""
-    digest = hashlib.sha256(json.dumps(sorted(metadata.items())).encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+_MAX_VALUES = 2**19  # in a JSON text: room for 100,000 subwords
+LOAD_ERRORS = (  # what a file made by bad luck or bad will may raise
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    SafetensorError,
+    TypeError,
+    ValueError,
+)
 
 
-def _encode(tensors: Tensors, metadata: Metadata) -> bytes:
-    """Return the content of a file; ValueError if none could read it."""
-    flat = {name: t.cpu().contiguous() for name, t in tensors.items()}
-    for name, tensor in flat.items():
-        if tensor.dtype not in DTYPES.values():
-            known = ", ".join(str(dtype) for dtype in DTYPES.values())
-            raise ValueError(
-                f"{name} must be one of {known}, got {tensor.dtype}"
-            )
-        check_finite(name, tensor)
-    data = save(flat, metadata | {"digest": _digest(flat, metadata)})
-    TensorFile(io.BytesIO(data))
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def check_regular(path: str | Path) -> None:
+    """Raise OSError unless this is a file, or a link to one.
+
+    A device may have no end, and a pipe may keep its reader waiting.
+    """
+    mode = Path(path).stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "a device")
+        raise OSError(f"{path}: wanted a file, got {kind}")
+
+
+def printable(text: object, max_length: int = 300) -> str:
+    """Return a text fit for an error: printable, one line, not too long."""
+    line = " ".join(str(text)[: 4 * max_length].split())
+    line = "".join(x if x.isprintable() else "\ufffd" for x in line)
+    return line if len(line) <= max_length else line[: max_length - 1] + "…"
+
+
+@contextmanager
+def prefix_errors(path: str | Path) -> Iterator[None]:
+    """Turn what is wrong in a file into one line that begins with its path."""
+    try:
+        yield
+    except LOAD_ERRORS as error:
+        why = f"has no {error}" if isinstance(error, KeyError) else error
+        why = printable(why) or "does not fit into memory"
+        raise ValueError(f"{path}: {why}") from None
+
+
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; ValueError if a key comes twice."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{twice!r} twice")
+    return entries
+
+
+def _refuse_constant(name: str) -> None:
+    """Raise ValueError: JSON has no such number, though Python reads it."""
+    raise ValueError(f"the number {name}")
+
+
+def parse_json(text: str) -> Any:
+    """Return what a JSON text says.
+
+    Raises:
+        ValueError: It is no JSON, names a thing twice, is nested too deeply,
+            or has more than _MAX_VALUES values, each of which takes up to
+            some 100 bytes of memory.
+    """
+    structure = _STRING.sub("", text)
+    n_values = sum(structure.count(mark) for mark in "[{,")
+    if n_values > _MAX_VALUES:
+        raise ValueError(f"more than {_MAX_VALUES} values")
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+        )
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
+
+
+_MAX_BYTES = 2**25  # of a file beside the weights
+
+
+def read_small(path: Path) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        OSError: There is no such file, or it can't be read.
+        ValueError: It is too large.
+    """
+    check_regular(path)
+    with path.open("rb") as file:
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(
+            f"{path}: wanted at most {_MAX_BYTES} bytes, got more"
+        )
     return data
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON file holds.
+
+    Raises:
+        OSError: There is no such file, or it can't be read.
+        ValueError: It holds none.
+    """
+    with prefix_errors(path):
+        try:
+            entries = parse_json(read_small(path).decode())
+        except ValueError as error:
+            raise ValueError(f"wanted JSON, got {error}") from None
+        if type(entries) is not dict:
+            raise ValueError(
+                f"wanted an object of JSON, got {printable(entries, 60)}"
+            )
+    return entries
 
 
 def target_of(path: str | Path) -> Path:
@@ -106,48 +214,66 @@ def write_file(path: str | Path, data: bytes) -> None:
             part.unlink()
 
 
-def write_tensors(
-    path: str | Path, tensors: Tensors, metadata: Metadata
-) -> None:
-    """Write a safetensors file: whole, or not at all.
+def _holder(place: Path) -> str:
+    """Return what the holder of a lock says of itself, if it can be read."""
+    with suppress(OSError):
+        check_regular(place)
+        with place.open("rb") as file:
+            return printable(file.read(200).decode(errors="replace"))
+    return ""
+
+
+def _remove_parts(target: Path) -> None:
+    """Remove what killed writers of a file left of it."""
+    pattern = re.compile(re.escape(target.name) + r"\.[0-9a-f]{8}\.part")
+    for part in target.parent.iterdir():
+        if pattern.fullmatch(part.name):
+            with suppress(OSError):
+                part.unlink()
+
+
+@contextmanager
+def lock(path: str | Path, timeout: float = 0.0) -> Iterator[None]:
+    """Keep a file for this process; the system frees it when that ends.
+
+    Beside the file lies FILE.lock, as long as it is kept. A process that is
+    killed leaves it behind, but no longer locked: the next one takes it.
+
+    Args:
+        path: The file that will be written, and may not be there yet.
+        timeout: Seconds to wait for another process that keeps it.
 
     Raises:
-        ValueError: A tensor that no file may hold: of whole numbers, or
-            infinite, or too many.
-        OSError: It can't be written; what was there before is still there.
+        BlockingIOError: Another process still keeps it; says which.
+        OSError: No file can be made there.
     """
-    try:
-        data = _encode(tensors, metadata)
-    except ValueError as error:
-        raise ValueError(f"{path}: not written: {error}") from None
-    write_file(path, data)
-
-
-def read_signed(file: TensorFile) -> Tensors:
-    """Return the tensors of an open file of write_tensors.
-
-    Raises:
-        ValueError: It is incomplete, altered, or of another program.
-    """
-    tensors = file.read()
-    metadata = dict(file.metadata)
-    if metadata.pop("digest", "") != _digest(tensors, metadata):
-        raise ValueError(
-            "altered, or not written by attention_book: the digest does not "
-            "fit"
+    target = target_of(path)
+    place = Path(f"{target}.lock")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path}: could not be written: there is no folder {target.parent}"
         )
-    return tensors
-
-
-def read_tensors(path: str | Path) -> tuple[Tensors, Metadata]:
-    """Read a file of write_tensors.
-
-    Raises:
-        OSError: There is no such file, or it can't be read.
-        ValueError: It is incomplete, altered, or of another program.
-    """
-    with open_tensors(path) as file:
-        tensors = read_signed(file)
-        metadata = dict(file.metadata)
-    del metadata["digest"]
-    return tensors, metadata
+    held = FileLock(place)
+    try:
+        held.acquire(timeout)
+    except Timeout:
+        holder = _holder(place) or "another process"
+        raise BlockingIOError(
+            f"{path}: is being written by {holder}"
+        ) from None
+    except OSError as error:
+        raise OSError(f"{path}: could not be locked: {error}") from None
+    try:
+        with suppress(OSError):
+            now = datetime.now().astimezone().isoformat(" ", "seconds")
+            place.write_text(
+                f"process {os.getpid()} on {socket.gethostname()}, "
+                f"since {now}\n",
+                "utf-8",
+            )
+        _remove_parts(target)
+        yield
+    finally:
+        with suppress(OSError):
+            place.unlink()  # still locked: who waits for it makes another
+        held.release()

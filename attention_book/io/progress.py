@@ -1,4 +1,9 @@
-# Made from docs/source/checkpoints.md (6668c2037bb4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (ff38d31bedad). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Checkpoints of training: the model's file, with all that resuming takes.
+
+Explained on the page "Files and checkpoints".
+"""
+
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -6,22 +11,19 @@ from pathlib import Path
 
 import torch
 
-from attention_book.io.files import read_signed
-from attention_book.io.models import (
-    _config_to_dict,
-    _copy_parameters,
-    _model_tensors,
-    _progress_tensors,
-    check_promise,
+from attention_book.io.checkpoints import (
+    config_to_dict,
+    copy_parameters,
+    model_tensors,
+    read_header,
     save_model,
 )
-from attention_book.io.tensor_files import (
+from attention_book.io.files import parse_json, printable
+from attention_book.io.tensors import (
     Metadata,
     Tensors,
     check_tensors,
-    one_line,
     open_tensors,
-    parse_json,
 )
 from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.loop import Trainer
@@ -29,7 +31,6 @@ from attention_book.training.loop import Trainer
 
 __all__ = [
     "check_fingerprint",
-    "check_state",
     "expected_progress",
     "fingerprint",
     "load_checkpoint",
@@ -40,7 +41,7 @@ __all__ = [
 def fingerprint(trainer: Trainer) -> Metadata:
     """Return what a checkpoint must share with the run that resumes it."""
     return {
-        "config": json.dumps(_config_to_dict(trainer.model)),
+        "config": json.dumps(config_to_dict(trainer.model)),
         "training": json.dumps(asdict(trainer.config)),
         "corpus": json.dumps({"digest": trainer.batches.fingerprint()}),
     }
@@ -52,7 +53,7 @@ def check_fingerprint(trainer: Trainer, metadata: Metadata) -> None:
         made = parse_json(metadata.get(kind, "null")) or {}
         for name, value in json.loads(wanted).items():
             if made.get(name) != value:
-                got = one_line(repr(made.get(name)), 100)
+                got = printable(repr(made.get(name)), 100)
                 raise ValueError(
                     f"made with {kind} {name} = {got}, wanted {value!r}"
                 )
@@ -94,45 +95,25 @@ def save_checkpoint(
     save_model(path, trainer.model, tokenizers=tokenizers, extra=extra)
 
 
-def expected_progress(trainer: Trainer, promised: Tensors) -> Tensors:
+def expected_progress(trainer: Trainer, tensors: Tensors) -> Tensors:
     """Return what the file of a trainer holds beside model and optimiser.
 
     Args:
         trainer: Says what it is.
-        promised: The tensors of the file, which knows how many steps it was.
+        tensors: Of the file, which knows how many steps it was.
 
     Raises:
         ValueError: There are no losses, or more than the trainer can have.
     """
-    if "losses" not in promised:
+    if "losses" not in tensors:
         raise ValueError("has no losses, so is no checkpoint")
-    steps = promised["losses"].numel()
+    steps = tensors["losses"].numel()
     if steps > trainer.config.max_steps:
         raise ValueError(
             f"wanted losses of at most {trainer.config.max_steps} steps, "
             f"got {steps}"
         )
     return trainer.state_dict() | {"losses": torch.empty(steps)}
-
-
-def check_state(tensors: Tensors, steps: int) -> None:
-    """Raise ValueError if no training comes to these numbers in its steps.
-
-    They are counted, averages of squares are not negative, and the scale of
-    fp16 is positive.
-    """
-    for name, x in tensors.items():
-        is_square = name.endswith(".exp_avg_sq")
-        is_step = name.startswith("optimizer.") and name.endswith(".step")
-        wrong = (
-            (is_square and (x < 0).any())
-            or (is_step and not 0 <= x <= steps)
-            or (name == "scale" and (x[0] <= 0 or x[1] < 0))
-        )
-        if wrong:
-            raise ValueError(
-                f"wanted a possible {name}, got {x.min():g} to {x.max():g}"
-            )
 
 
 def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
@@ -143,22 +124,26 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
         ValueError: It is of another model, configuration or corpus, or no
             checkpoint; the trainer is then as it was.
     """
+    parameters = dict(trainer.model.named_parameters())
+    kinds = ("step", "exp_avg", "exp_avg_sq")
     with open_tensors(path) as file:
         check_fingerprint(trainer, file.metadata)
-        check_promise(file.tensors, file.metadata)
-        progress = expected_progress(trainer, file.tensors)
-        optimizer, *_ = _progress_tensors(trainer.model, 0)
-        wanted = _model_tensors(trainer.model) | progress
-        check_tensors(file.tensors, wanted, optimizer)
-        tensors = read_signed(file)
-        check_state(tensors, len(tensors["losses"]))
-    state = {}
-    for i, (name, _) in enumerate(trainer.model.named_parameters()):
-        key = f"optimizer.{name}"
-        if f"{key}.step" in tensors:  # none before the first step
-            kinds = ("step", "exp_avg", "exp_avg_sq")
-            state[i] = {kind: tensors[f"{key}.{kind}"] for kind in kinds}
-    _copy_parameters(trainer.model, tensors)
+        read_header(file.tensors, file.metadata)
+        wanted = expected_progress(trainer, file.tensors)
+        wanted |= model_tensors(trainer.model)
+        has_state = any(x.startswith("optimizer.") for x in file.tensors)
+        for name, parameter in parameters.items() if has_state else ():
+            for kind in kinds:
+                like = torch.empty(()) if kind == "step" else parameter
+                wanted[f"optimizer.{name}.{kind}"] = like
+        check_tensors(file.tensors, wanted)
+        tensors = file.read()
+    state = {
+        i: {kind: tensors[f"optimizer.{name}.{kind}"] for kind in kinds}
+        for i, name in enumerate(parameters)
+        if has_state
+    }
+    copy_parameters(trainer.model, tensors)
     groups = trainer.optimizer.state_dict()["param_groups"]
     trainer.optimizer.load_state_dict({"state": state, "param_groups": groups})
     trainer.load_state_dict(tensors)

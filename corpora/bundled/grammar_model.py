@@ -26,7 +26,7 @@ from attention_book.data.punctuation import detokenize
 from attention_book.data.split import make_split
 from attention_book.generation.confidence import Calibration, Translation
 from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.io.models import save_model
+from attention_book.io import save_model
 from attention_book.models.transformer import (
     PRESETS,
     Transformer,

@@ -1,62 +1,49 @@
-# Made from docs/source/pretrained-files.md (45a4ed61a871). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (3f685ed7090e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Models of transformers, read from folders and written back.
+
+The idea is explained in the chapter "Pretrained weights", the code on the
+page "Folders of pretrained models".
+"""
+
 from attention_book.io.pretrained.folders import (
     Pretrained,
-    fingerprint,
     from_pretrained,
     save_pretrained,
 )
-from attention_book.io.pretrained.foreign_tokenizers import (
-    MarianTokenizer,
-    TextTokenizer,
-)
-from attention_book.io.pretrained.layers import (
-    Layer,
-    layer_parts,
-    map_layer,
-    map_weights,
-)
+from attention_book.io.pretrained.gpt2 import gpt2_layout
 from attention_book.io.pretrained.layout import (
-    JoinedViews,
     Layout,
+    WeightSlot,
     collect,
     load_tensors,
 )
 from attention_book.io.pretrained.marian import (
     ConcatenatedSinusoids,
-    MarianActivation,
     MarianConfig,
     MarianTransformer,
     book_ids,
-    marian_layout,
 )
-from attention_book.io.pretrained.text_layouts import bert_layout, gpt2_layout
-from attention_book.io.pretrained.vit import load_vit, timm_layout, vit_layout
+from attention_book.io.pretrained.tokenizers import (
+    MarianTokenizer,
+    TextTokenizer,
+)
+from attention_book.io.pretrained.vit import load_vit
 
 
 __all__ = [
     "ConcatenatedSinusoids",
-    "JoinedViews",
-    "Layer",
     "Layout",
-    "MarianActivation",
     "MarianConfig",
     "MarianTokenizer",
     "MarianTransformer",
     "Pretrained",
     "TextTokenizer",
-    "bert_layout",
+    "WeightSlot",
     "book_ids",
     "collect",
-    "fingerprint",
     "from_pretrained",
     "gpt2_layout",
-    "layer_parts",
     "load_tensors",
     "load_vit",
-    "map_layer",
-    "map_weights",
-    "marian_layout",
     "save_pretrained",
-    "timm_layout",
-    "vit_layout",
 ]

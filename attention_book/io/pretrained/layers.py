@@ -1,4 +1,9 @@
-# Made from docs/source/pretrained-files.md (ce42df00e026). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (4f4317f2eef9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The parts of a layer, and the names that a file has for them.
+
+Explained on the page "Folders of pretrained models".
+"""
+
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -6,41 +11,36 @@ import torch
 from torch import Tensor
 
 from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.io.pretrained.layout import JoinedViews, Layout
+from attention_book.io.pretrained.layout import Layout, WeightSlot
 from attention_book.models.decoder import DecoderLayer
 from attention_book.models.encoder import EncoderLayer
 
 
-__all__ = ["Layer", "layer_parts", "map_layer", "map_weights"]
+__all__ = ["map_layer", "map_weights"]
 
 
-class Layer(NamedTuple):
+class _Part(NamedTuple):
     """The weight and the bias of a layer, or views of some of their rows."""
 
     weight: Tensor
     bias: Tensor
 
 
-def _attention_parts(attention: MultiHeadAttention) -> dict[str, Layer]:
+def _attention_parts(attention: MultiHeadAttention) -> dict[str, Any]:
     """Return the four projections, of which kv_proj holds two."""
     keys, values = attention.kv_proj.weight.chunk(2)
     key_bias, value_bias = attention.kv_proj.bias.chunk(2)
-    query, out = attention.q_proj, attention.out_proj
     return {
-        "query": Layer(query.weight, query.bias),
-        "key": Layer(keys, key_bias),
-        "value": Layer(values, value_bias),
-        "out": Layer(out.weight, out.bias),
+        "query": attention.q_proj,
+        "key": _Part(keys, key_bias),
+        "value": _Part(values, value_bias),
+        "out": attention.out_proj,
     }
 
 
-@torch.no_grad()
-def layer_parts(
-    layer: EncoderLayer | DecoderLayer,
-) -> dict[str, Any]:
+def _layer_parts(layer: EncoderLayer | DecoderLayer) -> dict[str, Any]:
     """Return whatever has weight and bias in a layer, by short names."""
-    parts: dict[str, Any] = {}
-    parts |= _attention_parts(layer.self_attention)
+    parts = _attention_parts(layer.self_attention)
     if isinstance(layer, DecoderLayer):
         cross = _attention_parts(layer.cross_attention)
         parts |= {f"cross {name}": part for name, part in cross.items()}
@@ -52,25 +52,24 @@ def layer_parts(
 
 
 @torch.no_grad()
-def map_weights(
-    name: str, *layers: Any, is_transposed: bool = False
-) -> Layout:
-    """Return where name.weight and name.bias of a file stand here.
+def map_weights(name: str, *parts: Any, is_transposed: bool = False) -> Layout:
+    """Return where name.weight and name.bias of a file stand.
 
     Args:
         name: In the file.
-        layers: Whose weights the file joins under this name.
+        parts: Whose weights the file joins under this name.
         is_transposed: Whether its matrices are (in, out), not (out, in).
     """
-    weights = tuple(layer.weight for layer in layers)
-    biases = tuple(layer.bias for layer in layers)
+    weights = tuple(part.weight for part in parts)
+    biases = tuple(part.bias for part in parts)
     if is_transposed and weights[0].ndim == 2:
-        weight = JoinedViews(tuple(x.T for x in weights), dim=1)
+        weight = WeightSlot(tuple(x.T for x in weights), dim=1)
     else:
-        weight = JoinedViews(weights)
-    return {f"{name}.weight": weight, f"{name}.bias": JoinedViews(biases)}
+        weight = WeightSlot(weights)
+    return {f"{name}.weight": weight, f"{name}.bias": WeightSlot(biases)}
 
 
+@torch.no_grad()
 def map_layer(
     stem: str,
     layer: Any,
@@ -78,7 +77,7 @@ def map_layer(
     *,
     is_transposed: bool = False,
 ) -> Layout:
-    """Return where the tensors of one layer of a file stand here.
+    """Return where the tensors of one layer of a file stand.
 
     Args:
         stem: What their names begin with.
@@ -86,11 +85,12 @@ def map_layer(
         names: For each name in the file, the parts that it joins.
         is_transposed: As in map_weights.
     """
-    parts = layer_parts(layer)
+    parts = _layer_parts(layer)
     layout: Layout = {}
     for name, joined in names.items():
-        layers = [parts[part] for part in joined]
         layout |= map_weights(
-            f"{stem}.{name}", *layers, is_transposed=is_transposed
+            f"{stem}.{name}",
+            *(parts[part] for part in joined),
+            is_transposed=is_transposed,
         )
     return layout

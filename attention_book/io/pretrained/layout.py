@@ -1,16 +1,21 @@
-# Made from docs/language/pretrained.md (806deafd0482). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/pretrained.md (670f8d611b3c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Where the tensors of somebody else's file stand in a model of the book.
+
+Explained in the chapter "Pretrained weights".
+"""
+
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from attention_book.io.tensor_files import Tensors, check_tensors
+from attention_book.io.tensors import Tensors, check_tensors
 
 
-__all__ = ["JoinedViews", "Layout", "collect", "load_tensors"]
+__all__ = ["Layout", "WeightSlot", "collect", "load_tensors"]
 
 
-class JoinedViews(NamedTuple):
+class WeightSlot(NamedTuple):
     """Where the numbers of one tensor of a file stand in a model.
 
     Attributes:
@@ -34,23 +39,23 @@ class JoinedViews(NamedTuple):
         return torch.cat(self.views, self.dim)
 
     @torch.no_grad()
-    def copy_rows(self, first: int, some: Tensor) -> None:
+    def copy_rows(self, first: int, rows: Tensor) -> None:
         """Copy rows of the file's tensor here, from number first on."""
         if self.dim:
             sizes = [view.shape[self.dim] for view in self.views]
-            pieces = torch.split(some, sizes, self.dim)
+            pieces = torch.split(rows, sizes, self.dim)
             for view, piece in zip(self.views, pieces, strict=True):
-                view[first : first + len(some)].copy_(piece)
+                view[first : first + len(rows)].copy_(piece)
             return
         for view in self.views:
-            end = min(first + len(some), len(view))
+            end = min(first + len(rows), len(view))
             if first < end:
-                view[first:end].copy_(some[: end - first])
-                some = some[end - first :]
+                view[first:end].copy_(rows[: end - first])
+                rows = rows[end - first :]
             first = max(0, first - len(view))
 
 
-Layout = dict[str, JoinedViews]  # by the names in the file
+Layout = dict[str, WeightSlot]  # by the names in the file
 
 
 def load_tensors(layout: Layout, tensors: Tensors) -> None:
@@ -60,14 +65,14 @@ def load_tensors(layout: Layout, tensors: Tensors) -> None:
         ValueError: A tensor is missing, unknown, or of another shape.
     """
     wanted = {
-        name: torch.empty(where.shape, device="meta")
-        for name, where in layout.items()
+        name: torch.empty(slot.shape, device="meta")
+        for name, slot in layout.items()
     }
     check_tensors(tensors, wanted)
-    for name, where in layout.items():
-        where.copy_rows(0, tensors[name])
+    for name, slot in layout.items():
+        slot.copy_rows(0, tensors[name])
 
 
 def collect(layout: Layout) -> Tensors:
     """Return the tensors of a file, out of a model."""
-    return {name: where.join() for name, where in layout.items()}
+    return {name: slot.join() for name, slot in layout.items()}

@@ -1,7 +1,12 @@
-# Made from docs/source/pretrained-files.md (a0f803659fe6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (a28065f6ad7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Translators trained with Marian, as transformers saves them.
+
+Explained on the page "Folders of pretrained models".
+"""
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -14,24 +19,24 @@ from attention_book.attention.positions import (
     SinusoidalPositions,
     position_angles,
 )
+from attention_book.io.pretrained.family import Family
 from attention_book.io.pretrained.layers import map_layer
-from attention_book.io.pretrained.layout import JoinedViews, Layout
+from attention_book.io.pretrained.layout import Layout, WeightSlot
 from attention_book.models.encoder import FeedForward
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
 __all__ = [
+    "MARIAN",
     "ConcatenatedSinusoids",
-    "MarianActivation",
     "MarianConfig",
     "MarianTransformer",
     "book_ids",
-    "marian_layout",
 ]
 
 
-MarianActivation = Literal["swish", "gelu", "relu"]
+_Activation = Literal["swish", "gelu", "relu"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "swish": F.silu,
     "gelu": F.gelu,
@@ -48,7 +53,7 @@ class MarianConfig(TransformerConfig):
         scale_embedding: Whether embeddings are times √d_model.
         start_id: What the decoder begins with, in Marian's numbering.
         eos_id: The end of a sequence, in Marian's numbering.
-        never: Ids in Marian's numbering that are never generated.
+        bad_token_ids: Ids in Marian's numbering that are never generated.
 
     Raises:
         ValueError: As TransformerConfig; ids outside the vocabulary, start
@@ -56,21 +61,21 @@ class MarianConfig(TransformerConfig):
     """
 
     share_embeddings: bool = True
-    activation: MarianActivation = "swish"
+    activation: _Activation = "swish"
     scale_embedding: bool = True
     start_id: int
     eos_id: int
-    never: tuple[int, ...] = ()
+    bad_token_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.activation not in get_args(MarianActivation):
+        if self.activation not in get_args(_Activation):
             raise ValueError(
-                f"activation must be one of {get_args(MarianActivation)}, "
+                f"activation must be one of {get_args(_Activation)}, "
                 f"got {self.activation!r}"
             )
-        n = self.target_vocab_size - 1  # PAD is the book's own
-        for token_id in (self.start_id, self.eos_id, *self.never):
+        n = self.marian_vocab_size
+        for token_id in (self.start_id, self.eos_id, *self.bad_token_ids):
             if type(token_id) is not int or not 0 <= token_id < n:
                 raise ValueError(
                     f"ids must be from 0 to {n - 1}, got {token_id!r}"
@@ -85,18 +90,23 @@ class MarianConfig(TransformerConfig):
                 f"{self.share_embeddings} and {self.norm!r}"
             )
 
+    @property
+    def marian_vocab_size(self) -> int:
+        """The size of Marian's own vocabulary, without the book's PAD."""
+        return self.target_vocab_size - 1
+
 
 def book_ids(config: MarianConfig) -> list[int]:
     """Return, for each of Marian's ids, the one that the book has for it."""
-    found = []
+    ids = []
     free = iter(range(3, config.target_vocab_size))
     special = {config.start_id: BOS, config.eos_id: EOS}
-    for token_id in range(config.target_vocab_size - 1):
+    for token_id in range(config.marian_vocab_size):
         if token_id in special:
-            found.append(special[token_id])
+            ids.append(special[token_id])
         else:
-            found.append(next(free))
-    return found
+            ids.append(next(free))
+    return ids
 
 
 class ConcatenatedSinusoids(SinusoidalPositions):
@@ -140,7 +150,7 @@ class MarianTransformer(Transformer):
                 part.activation = _ACTIVATIONS[config.activation]
         self.bias = nn.Parameter(torch.zeros(config.target_vocab_size))
         ids = book_ids(config)
-        self.never = [PAD, *(ids[token_id] for token_id in config.never)]
+        self.bad_token_ids = [PAD, *(ids[i] for i in config.bad_token_ids)]
 
     def decode(
         self,
@@ -151,8 +161,8 @@ class MarianTransformer(Transformer):
     ) -> Float[Tensor, "batch target vocab"]:
         """Return the logits after each token; caches hold those before."""
         logits = super().decode(target, memory, mask, caches) + self.bias
-        never = torch.tensor(self.never, device=logits.device)
-        return logits.index_fill(-1, never, -torch.inf)
+        bad = torch.tensor(self.bad_token_ids, device=logits.device)
+        return logits.index_fill(-1, bad, -torch.inf)
 
 
 _ATTENTION = {
@@ -180,7 +190,7 @@ _DECODER_LAYER = {
 
 
 @torch.no_grad()
-def _reordered(table: Tensor, ids: list[int], dim: int) -> JoinedViews:
+def _reordered(table: Tensor, ids: list[int], dim: int) -> WeightSlot:
     """Return where a table stands of which each row has another id here.
 
     Ids that follow one another are one view.
@@ -191,10 +201,10 @@ def _reordered(table: Tensor, ids: list[int], dim: int) -> JoinedViews:
         if end == len(ids) or ids[end] != ids[end - 1] + 1:
             views.append(table.narrow(dim, ids[start], end - start))
             start = end
-    return JoinedViews(tuple(views), dim)
+    return WeightSlot(tuple(views), dim)
 
 
-def marian_layout(model: MarianTransformer) -> Layout:
+def _layout(model: MarianTransformer) -> Layout:
     """Return where the tensors of transformers' MarianMTModel stand here."""
     ids = book_ids(model.config)
     tokens = model.target_embedding.tokens.weight
@@ -209,3 +219,64 @@ def marian_layout(model: MarianTransformer) -> Layout:
         stem = f"model.decoder.layers.{i}"
         layout |= map_layer(stem, layer, _DECODER_LAYER)
     return layout
+
+
+_CONFIG: dict[str, tuple[str, Any]] = {  # entry: our field, its default
+    "vocab_size": ("marian_vocab_size", 58_101),
+    "decoder_vocab_size": ("marian_vocab_size", 58_101),
+    "max_position_embeddings": ("max_length", 1024),
+    "d_model": ("d_model", 1024),
+    "dropout": ("dropout", 0.1),
+    "activation_function": ("activation", "gelu"),
+    "scale_embedding": ("scale_embedding", False),
+    "decoder_start_token_id": ("start_id", 58_100),
+    "eos_token_id": ("eos_id", 0),
+    "bad_words_ids": ("bad_token_ids", []),
+}
+for _side in ("encoder", "decoder"):  # which must agree
+    _CONFIG[f"{_side}_layers"] = ("n_layers", 12)
+    _CONFIG[f"{_side}_attention_heads"] = ("n_heads", 16)
+    _CONFIG[f"{_side}_ffn_dim"] = ("d_ff", 4096)
+
+
+def _build(fields: dict[str, Any]) -> nn.Module:
+    """Make the book's model, whose vocabularies have one row more."""
+    n = fields.pop("marian_vocab_size") + 1
+    return MarianTransformer(
+        MarianConfig(source_vocab_size=n, target_vocab_size=n, **fields)
+    )
+
+
+def _written(config: MarianConfig) -> dict[str, Any]:
+    """Return what generation of transformers wants to know."""
+    return {
+        "pad_token_id": config.start_id,
+        "forced_eos_token_id": config.eos_id,
+        "is_encoder_decoder": True,
+    }
+
+
+MARIAN = Family(
+    architecture="MarianMTModel",
+    model_type="marian",
+    model_class=MarianTransformer,
+    build=_build,
+    entries=_CONFIG,
+    fixed={
+        "share_encoder_decoder_embeddings": True,
+        "tie_word_embeddings": True,
+        "static_position_embeddings": True,
+        "normalize_before": False,
+        "normalize_embedding": False,
+        "add_final_layer_norm": False,
+    },
+    fields={},
+    layout=_layout,
+    unused=r"model\.(encoder|decoder)\.embed_positions\.weight",
+    tied={
+        "lm_head.weight": "model.shared.weight",
+        "model.encoder.embed_tokens.weight": "model.shared.weight",
+        "model.decoder.embed_tokens.weight": "model.shared.weight",
+    },
+    written=_written,
+)

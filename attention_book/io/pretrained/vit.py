@@ -1,217 +1,184 @@
-# Made from docs/source/pretrained-files.md (9f734a21dd6c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (251d0e4d78cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Vision Transformers, as transformers and timm save them.
+
+Explained on the page "Folders of pretrained models".
+"""
+
 import math
 import re
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from attention_book.io.pretrained.family import Family
-from attention_book.io.pretrained.layers import map_layer, map_weights
-from attention_book.io.pretrained.layout import JoinedViews, Layout
-from attention_book.io.pretrained.reading import (
+from attention_book.io.checkpoints import TENSORS_A_LAYER, on_meta
+from attention_book.io.pretrained.family import (
     READABLE,
-    build_on_meta,
-    promise,
+    Family,
+    current_names,
     read_model,
 )
-from attention_book.io.pretrained.settings import Settings
-from attention_book.io.tensor_files import Tensors, open_tensors
+from attention_book.io.pretrained.layers import map_layer, map_weights
+from attention_book.io.pretrained.layout import Layout, WeightSlot
+from attention_book.io.tensors import Tensors, open_tensors
 from attention_book.models.vit import ViT, ViTConfig
 
 
-__all__ = ["TIMM", "VIT", "load_vit", "timm_layout", "vit_layout"]
+__all__ = ["VIT", "load_vit"]
 
 
-_VIT_LAYER = {
-    "layernorm_before": ("norm 1",),
-    "attention.attention.query": ("query",),
-    "attention.attention.key": ("key",),
-    "attention.attention.value": ("value",),
-    "attention.output.dense": ("out",),
-    "layernorm_after": ("norm 2",),
-    "intermediate.dense": ("up",),
-    "output.dense": ("down",),
-}
-_TIMM_LAYER = {
-    "norm1": ("norm 1",),
-    "attn.qkv": ("query", "key", "value"),
-    "attn.proj": ("out",),
-    "norm2": ("norm 2",),
-    "mlp.fc1": ("up",),
-    "mlp.fc2": ("down",),
-}
+class _Names(NamedTuple):
+    """What the parts of a ViT are called in a file."""
 
+    patches: str
+    cls: str
+    positions: str
+    layers: str
+    norm: str
+    head: str
+    layer: Mapping[str, tuple[str, ...]]
 
-@torch.no_grad()
-def _map_patches(name: str, model: ViT) -> Layout:
-    """Return where the convolution that cuts and projects patches stands.
+    @property
+    def up(self) -> str:
+        """The first layer of a feed-forward network."""
+        return next(x for x, parts in self.layer.items() if parts == ("up",))
 
-    Its features of a patch come as (channel, row, column), ours as (row,
-    column, channel).
-    """
-    side = model.config.patch_size
-    weight = model.embed.weight.view(-1, side, side, model.config.n_channels)
-    return {
-        f"{name}.weight": JoinedViews((weight.permute(0, 3, 1, 2),)),
-        f"{name}.bias": JoinedViews((model.embed.bias,)),
-    }
+    @torch.no_grad()
+    def layout(self, model: ViT) -> Layout:
+        """Return where the tensors of a file stand in a model.
 
-
-@torch.no_grad()
-def _map_tokens(token: str, positions: str, model: ViT) -> Layout:
-    """Return where the class token and the positions stand."""
-    layout = {positions: JoinedViews((model.positions.table[None],))}
-    if model.class_token is not None:
-        layout[token] = JoinedViews((model.class_token[None, None],))
-    return layout
-
-
-def vit_layout(model: ViT) -> Layout:
-    """Return where the tensors of transformers' ViT stand in ours."""
-    stem = "vit.embeddings"
-    layout = {
-        **_map_tokens(
-            f"{stem}.cls_token", f"{stem}.position_embeddings", model
-        ),
-        **_map_patches(f"{stem}.patch_embeddings.projection", model),
-        **map_weights("vit.layernorm", model.encoder.norm),
-    }
-    for i, layer in enumerate(model.encoder.layers):
-        layout |= map_layer(f"vit.encoder.layer.{i}", layer, _VIT_LAYER)
-    if not isinstance(model.head, nn.Identity):
-        layout |= map_weights("classifier", model.head)
-    return layout
-
-
-def timm_layout(model: ViT) -> Layout:
-    """Return where the tensors of timm's VisionTransformer stand in ours."""
-    layout = {
-        **_map_tokens("cls_token", "pos_embed", model),
-        **_map_patches("patch_embed.proj", model),
-        **map_weights("norm", model.encoder.norm),
-    }
-    for i, layer in enumerate(model.encoder.layers):
-        layout |= map_layer(f"blocks.{i}", layer, _TIMM_LAYER)
-    if not isinstance(model.head, nn.Identity):
-        layout |= map_weights("head", model.head)
-    return layout
-
-
-def _build_vit(settings: Settings) -> ViT:
-    """Make ViTForImageClassification."""
-    settings.demand(qkv_bias=True, hidden_act="gelu")
-    return ViT(
-        ViTConfig(
-            image_size=settings.count("image_size", 224),
-            patch_size=settings.count("patch_size", 16),
-            n_channels=settings.count("num_channels", 3),
-            n_classes=len(settings.labels()),
-            d_model=settings.count("hidden_size", 768),
-            n_heads=settings.count("num_attention_heads", 12),
-            d_ff=settings.count("intermediate_size", 3072),
-            n_layers=settings.layers("num_hidden_layers", 12),
-            dropout=settings.number("hidden_dropout_prob", 0.0),
-            epsilon=settings.number("layer_norm_eps", 1e-12),
+        Patches are cut and projected by a convolution, whose features come
+        as (channel, row, column), ours as (row, column, channel).
+        """
+        side = model.config.patch_size
+        weight = model.embed.weight.view(
+            -1, side, side, model.config.n_channels
         )
-    )
+        layout = {
+            f"{self.patches}.weight": WeightSlot(
+                (weight.permute(0, 3, 1, 2),)
+            ),
+            f"{self.patches}.bias": WeightSlot((model.embed.bias,)),
+            self.positions: WeightSlot((model.positions.table[None],)),
+            **map_weights(self.norm, model.encoder.norm),
+        }
+        if model.class_token is not None:
+            layout[self.cls] = WeightSlot((model.class_token[None, None],))
+        for i, layer in enumerate(model.encoder.layers):
+            layout |= map_layer(f"{self.layers}.{i}", layer, self.layer)
+        if not isinstance(model.head, nn.Identity):
+            layout |= map_weights(self.head, model.head)
+        return layout
 
 
-def _describe_vit(model: ViT) -> dict[str, Any]:
-    """Return config.json of a ViT."""
-    c = model.config
-    if c.pooling != "class" or not c.n_classes:
-        raise ValueError(
-            "a ViT of transformers has pooling='class' and a head, got "
-            f"{c.pooling!r} and {c.n_classes} classes"
-        )
-    return {
-        "image_size": c.image_size,
-        "patch_size": c.patch_size,
-        "num_channels": c.n_channels,
-        "hidden_size": c.d_model,
-        "num_attention_heads": c.n_heads,
-        "intermediate_size": c.d_ff,
-        "num_hidden_layers": c.n_layers,
-        "hidden_dropout_prob": c.dropout,
-        "attention_probs_dropout_prob": 0.0,
-        "layer_norm_eps": c.epsilon,
-        "hidden_act": "gelu",
-        "qkv_bias": True,
-    }
+_HF = _Names(
+    patches="vit.embeddings.patch_embeddings.projection",
+    cls="vit.embeddings.cls_token",
+    positions="vit.embeddings.position_embeddings",
+    layers="vit.encoder.layer",
+    norm="vit.layernorm",
+    head="classifier",
+    layer={
+        "layernorm_before": ("norm 1",),
+        "attention.attention.query": ("query",),
+        "attention.attention.key": ("key",),
+        "attention.attention.value": ("value",),
+        "attention.output.dense": ("out",),
+        "layernorm_after": ("norm 2",),
+        "intermediate.dense": ("up",),
+        "output.dense": ("down",),
+    },
+)
+_TIMM = _Names(
+    patches="patch_embed.proj",
+    cls="cls_token",
+    positions="pos_embed",
+    layers="blocks",
+    norm="norm",
+    head="head",
+    layer={
+        "norm1": ("norm 1",),
+        "attn.qkv": ("query", "key", "value"),
+        "attn.proj": ("out",),
+        "norm2": ("norm 2",),
+        "mlp.fc1": ("up",),
+        "mlp.fc2": ("down",),
+    },
+)
+
+
+def _build(fields: dict[str, Any]) -> nn.Module:
+    """Make the book's model."""
+    n_classes = fields.pop("n_labels")
+    return ViT(ViTConfig(n_classes=n_classes, **fields))
 
 
 VIT = Family(
-    "vit",
-    _build_vit,
-    _describe_vit,
-    vit_layout,
-    ViT,
-    {r"^(embeddings|encoder|layernorm|pooler)\.": r"vit.\1."},
-    r"vit\.pooler\..*",  # for the task of BERT
+    architecture="ViTForImageClassification",
+    model_type="vit",
+    model_class=ViT,
+    build=_build,
+    entries={  # entry: our field, its default
+        "image_size": ("image_size", 224),
+        "patch_size": ("patch_size", 16),
+        "num_channels": ("n_channels", 3),
+        "hidden_size": ("d_model", 768),
+        "num_attention_heads": ("n_heads", 12),
+        "intermediate_size": ("d_ff", 3072),
+        "num_hidden_layers": ("n_layers", 12),
+        "hidden_dropout_prob": ("dropout", 0.0),
+        "layer_norm_eps": ("epsilon", 1e-12),
+    },
+    fixed={"qkv_bias": True, "hidden_act": "gelu"},
+    fields={"pooling": "class"},
+    layout=_HF.layout,
+    renamed={r"^(embeddings|encoder|layernorm|pooler)\.": r"vit.\1."},
+    unused=r"vit\.pooler\..*",  # for the task of BERT
+    written=lambda config: {"attention_probs_dropout_prob": 0.0},
+    has_labels=True,
 )
-TIMM = VIT._replace(model_type="timm", layout=timm_layout, renamed={})
+_TIMM_FAMILY = VIT._replace(layout=_TIMM.layout, renamed={})
 
 
-_FIRSTS = {
-    "vit.embeddings.patch_embeddings.projection.weight": VIT,
-    "patch_embed.proj.weight": TIMM,
-}
-_TENSORS_A_LAYER = 12  # of which one layer may lack some, which are named
-
-
-def _shape(promised: Tensors, name: str, n_axes: int) -> torch.Size:
+def _shape(tensors: Tensors, name: str, n_axes: int) -> torch.Size:
     """Return a tensor's shape; ValueError unless it has n_axes."""
-    if name not in promised:
-        raise ValueError(f"wanted {name}, got none")
-    shape = promised[name].shape
-    if len(shape) != n_axes:
-        raise ValueError(
-            f"wanted {name} with {n_axes} axes, got {tuple(shape)}"
-        )
+    shape = tensors[name].shape if name in tensors else None
+    if shape is None or len(shape) != n_axes:
+        got = "none" if shape is None else tuple(shape)
+        raise ValueError(f"wanted {name} with {n_axes} axes, got {got}")
     return shape
 
 
 def _config_of(
-    promised: Tensors, first: str, n_heads: int | None
+    tensors: Tensors, names: _Names, n_heads: int | None
 ) -> ViTConfig:
     """Return the configuration that the shapes of a file show."""
-    is_timm = _FIRSTS[first] is TIMM
-    token, positions, stem, up, head = (
-        ("cls_token", "pos_embed", "blocks", "mlp.fc1", "head")
-        if is_timm
-        else (
-            "vit.embeddings.cls_token",
-            "vit.embeddings.position_embeddings",
-            "vit.encoder.layer",
-            "intermediate.dense",
-            "classifier",
-        )
-    )
-    d_model, n_channels, patch_size, _ = _shape(promised, first, 4)
-    _, n_positions, _ = _shape(promised, positions, 3)
-    has_class = token in promised
-    has_head = f"{head}.weight" in promised
-    layers = (re.match(rf"{re.escape(stem)}\.(\d+)\.", x) for x in promised)
-    n_layers = len({found[1] for found in layers if found})
-    if (n_layers - 1) * _TENSORS_A_LAYER > len(promised):
+    patches = f"{names.patches}.weight"
+    d_model, n_channels, patch_size, _ = _shape(tensors, patches, 4)
+    _, n_positions, _ = _shape(tensors, names.positions, 3)
+    has_class = names.cls in tensors
+    head = f"{names.head}.weight"
+    up = f"{names.layers}.0.{names.up}.weight"
+    pattern = re.compile(rf"{re.escape(names.layers)}\.(\d+)\.")
+    layers = {x[1] for x in map(pattern.match, tensors) if x}
+    if (len(layers) - 1) * TENSORS_A_LAYER > len(tensors):
         raise ValueError(
-            f"wanted {_TENSORS_A_LAYER} tensors a layer, got "
-            f"{len(promised)} for {n_layers} layers"
+            f"wanted {TENSORS_A_LAYER} tensors a layer, got "
+            f"{len(tensors)} for {len(layers)} layers"
         )
     return ViTConfig(
         image_size=patch_size * math.isqrt(max(0, n_positions - has_class)),
         patch_size=patch_size,
         n_channels=n_channels,
-        n_classes=_shape(promised, f"{head}.weight", 2)[0] if has_head else 0,
+        n_classes=_shape(tensors, head, 2)[0] if head in tensors else 0,
         d_model=d_model,
         n_heads=d_model // 64 if n_heads is None else n_heads,
-        d_ff=_shape(promised, f"{stem}.0.{up}.weight", 2)[0],
-        n_layers=n_layers,
+        d_ff=_shape(tensors, up, 2)[0],
+        n_layers=len(layers),
         pooling="class" if has_class else "mean",
-        epsilon=1e-6 if is_timm else 1e-12,
+        epsilon=1e-6 if names is _TIMM else 1e-12,
     )
 
 
@@ -231,14 +198,13 @@ def load_vit(path: str | Path, *, n_heads: int | None = None) -> ViT:
             to something that this ViT does not have; numbers that are none.
     """
     with open_tensors(path, READABLE) as file:
-        for first, family in _FIRSTS.items():
-            names = promise(file.tensors, family)
-            if first in names:
-                promised = {x: file.tensors[y] for x, y in names.items()}
-                config = _config_of(promised, first, n_heads)
-                model = build_on_meta(partial(ViT, config))
-                return read_model(file, model, family)
+        for names, family in ((_HF, VIT), (_TIMM, _TIMM_FAMILY)):
+            found = current_names(file.tensors, family)
+            if f"{names.patches}.weight" in found:
+                tensors = {x: file.tensors[y] for x, y in found.items()}
+                config = _config_of(tensors, names, n_heads)
+                return read_model(file, on_meta(ViT, config), family)
         raise ValueError(
             "wanted a ViT of timm or Hugging Face, got neither "
-            f"{' nor '.join(_FIRSTS)}"
+            f"{_HF.patches}.weight nor {_TIMM.patches}.weight"
         )

@@ -1,11 +1,11 @@
-# Made from docs/source/processes.md (61d5f7a7d491). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (9a158c7d6106). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import torch
 
-from attention_book.io.locks import lock
+from attention_book.io.files import lock
 from attention_book.training.parallel import ParallelStrategy
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (3301cded0df1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (69bef76cca98). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import hashlib
 import json
 import shutil
@@ -12,7 +12,7 @@ from attention_book.io.progress import (
     load_checkpoint,
     save_checkpoint,
 )
-from attention_book.io.tensor_files import Metadata
+from attention_book.io.tensors import Metadata
 from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.loop import Trainer
 from attention_book.training.parallel import ParallelStrategy

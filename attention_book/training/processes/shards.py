@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (0455bda9a2d5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (d50b6080e731). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import copy
 import hashlib
 import json
@@ -13,27 +13,25 @@ import torch.distributed as dist
 from torch import Tensor
 
 from attention_book.io.files import (
-    read_signed,
+    LOAD_ERRORS,
+    check_regular,
+    parse_json,
+    printable,
     target_of,
-    write_tensors,
 )
 from attention_book.io.progress import (
     check_fingerprint,
-    check_state,
     expected_progress,
     fingerprint,
     load_checkpoint,
     save_checkpoint,
 )
-from attention_book.io.tensor_files import (
-    FAULTS,
+from attention_book.io.tensors import (
     Metadata,
     Tensors,
-    check_regular,
     check_tensors,
-    one_line,
     open_tensors,
-    parse_json,
+    write_tensors,
 )
 from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.loop import Trainer
@@ -157,8 +155,8 @@ def _cause(error: Any, what: str) -> BaseException:
     cause = min(causes, key=is_peer_failure)
     if isinstance(cause, OSError):
         return OSError(f"{what}: {cause}")
-    if isinstance(cause, FAULTS) and not is_peer_failure(cause):
-        return ValueError(f"{what}: {one_line(cause)}")
+    if isinstance(cause, LOAD_ERRORS) and not is_peer_failure(cause):
+        return ValueError(f"{what}: {printable(cause)}")
     return cause
 
 
@@ -179,22 +177,22 @@ def _read_progress(
         for name in sorted(found ^ set(digests)):
             got = "another" if name in found else "none"
             raise ValueError(
-                f"wanted shard {one_line(name, 100)!r}, got {got}"
+                f"wanted shard {printable(name, 100)!r}, got {got}"
             )
-        tensors = read_signed(file)
-        check_state(tensors, len(tensors["losses"]))
+        tensors = file.read()
     return tensors, digests
 
 
-def _check_shard(path: Path, digest: str, known: Tensors, steps: int) -> None:
+def _check_shard(path: Path, digest: str, known: Tensors) -> None:
     """Raise ValueError if a shard is altered, or no shard of known tensors."""
     if _file_digest(path) != digest:
         raise ValueError(f"{path}: altered")
     with open_tensors(path) as file:
-        for name in file.tensors:
+        for name, like in file.tensors.items():
             if name not in known:
-                raise ValueError(f"wanted no tensor {one_line(name, 100)!r}")
-        check_state(file.read(), steps)
+                raise ValueError(f"wanted no tensor {printable(name, 100)!r}")
+            for _ in file.slices(name) if like.ndim else ():
+                pass  # all numbers are finite
 
 
 def load_shards(folder: Path, trainer: Trainer) -> None:
@@ -214,9 +212,8 @@ def load_shards(folder: Path, trainer: Trainer) -> None:
     strategy = trainer.strategy
     progress, digests = _read_progress(folder, trainer)
     tensors = named_tensors(trainer)
-    steps = len(progress["losses"])
     for name in sorted(digests)[strategy.rank :: strategy.size]:
-        _check_shard(folder / name, digests[name], tensors, steps)
+        _check_shard(folder / name, digests[name], tensors)
     reader = HuggingFaceStorageReader(str(folder))
     is_alone = strategy is SINGLE_PROCESS
     try:

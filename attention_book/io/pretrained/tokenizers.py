@@ -1,12 +1,21 @@
-# Made from docs/source/pretrained-files.md (523cf677434b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (a0cc93c45eb7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Tokenizers that others have trained.
+
+Explained on the page "Folders of pretrained models".
+"""
+
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from attention_book._checks import check_text
+from attention_book.io.files import (
+    parse_json,
+    printable,
+    read_json,
+    read_small,
+)
 from attention_book.io.pretrained.marian import MarianConfig, book_ids
-from attention_book.io.pretrained.settings import read_json, read_small
-from attention_book.io.tensor_files import one_line, parse_json
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
@@ -34,7 +43,7 @@ class TextTokenizer:
             self.tokenizer = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(
-                f"wanted a tokenizer, got {one_line(error)}"
+                f"wanted a tokenizer, got {printable(error)}"
             ) from None
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
@@ -61,7 +70,7 @@ class TextTokenizer:
         check_text("token", token)
         found = self.tokenizer.token_to_id(token)
         if found is None:
-            raise ValueError(f"wanted a token, got {one_line(token, 60)!r}")
+            raise ValueError(f"wanted a token, got {printable(token, 60)!r}")
         return int(found)
 
 
@@ -113,7 +122,7 @@ class MarianTokenizer:
             )
         except RuntimeError as error:
             raise ValueError(
-                f"{path}: wanted a SentencePiece model, got {one_line(error)}"
+                f"{path}: wanted a SentencePiece model, got {printable(error)}"
             ) from None
         self.token_ids = {piece: ids[i] for piece, i in vocabulary.items()}
         self.tokens = {i: piece for piece, i in self.token_ids.items()}

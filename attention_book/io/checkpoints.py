@@ -1,8 +1,12 @@
-# Made from docs/source/checkpoints.md (656ca23dc72b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (18a8a7c70f79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Whole models in one file each, with tokenizers and labels.
+
+Explained on the page "Files and checkpoints".
+"""
+
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,15 +14,13 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from attention_book.io.files import read_signed, write_tensors
-from attention_book.io.tensor_files import (
-    FAULTS,
+from attention_book.io.files import LOAD_ERRORS, parse_json, printable
+from attention_book.io.tensors import (
     Metadata,
     Tensors,
     check_tensors,
-    one_line,
     open_tensors,
-    parse_json,
+    write_tensors,
 )
 from attention_book.models.mask_predict import (
     MaskedTransformer,
@@ -36,15 +38,18 @@ from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 
 
 __all__ = [
+    "TENSORS_A_LAYER",
     "SavedModel",
-    "check_promise",
+    "check_label",
+    "config_to_dict",
+    "copy_parameters",
     "load_model",
     "meta_model",
+    "model_tensors",
+    "on_meta",
+    "read_header",
     "save_model",
 ]
-
-
-_MAX_TEXT = 200  # characters of a word, or of the name of a class
 
 
 class SavedModel(NamedTuple):
@@ -75,7 +80,7 @@ def _build(name: str, config: dict[str, Any]) -> nn.Module:
     return model_class(config_class(**config))
 
 
-def _config_to_dict(model: nn.Module) -> dict[str, Any]:
+def config_to_dict(model: nn.Module) -> dict[str, Any]:
     """Return a model's configuration, of either kind.
 
     Raises:
@@ -90,13 +95,28 @@ def _config_to_dict(model: nn.Module) -> dict[str, Any]:
     return dict(config) if isinstance(config, dict) else asdict(config)
 
 
-def _check_text(kind: str, text: object) -> None:
+def model_tensors(model: nn.Module) -> Tensors:
+    """Return the parameters under the names that they have in a file."""
+    return {f"model.{name}": p for name, p in model.named_parameters()}
+
+
+@torch.no_grad()
+def copy_parameters(model: nn.Module, tensors: Tensors) -> None:
+    """Fill a model with tensors that were found to fit."""
+    for name, parameter in model_tensors(model).items():
+        parameter.copy_(tensors[name])
+
+
+_MAX_TEXT = 200  # characters of a word, or of the name of a class
+
+
+def check_label(kind: str, text: object) -> None:
     """Raise ValueError unless a terminal may show this, and on one line."""
     size = len(text) if isinstance(text, str) and text.isprintable() else 0
     if not 0 < size <= _MAX_TEXT:
         raise ValueError(
             f"{kind} must be printable texts of at most {_MAX_TEXT} "
-            f"characters, got {one_line(repr(text), 60)}"
+            f"characters, got {printable(repr(text), 60)}"
         )
 
 
@@ -107,17 +127,18 @@ def _check_parts(
     for tokenizer in tokenizers:
         if isinstance(tokenizer, WordTokenizer):
             for word in tokenizer.words:
-                _check_text("words", word)
-            if len(tokenizer.token_ids) < len(tokenizer):
-                raise ValueError("words must differ, got one twice")
+                check_label("words", word)
             first = tuple(tokenizer.words[: len(SPECIAL_TOKENS)])
-            if first != SPECIAL_TOKENS:
+            n_differ = len(tokenizer.token_ids)
+            if first != SPECIAL_TOKENS or n_differ < len(tokenizer):
                 raise ValueError(
-                    f"words must begin with {SPECIAL_TOKENS}, got {first}"
+                    f"words must differ and begin with {SPECIAL_TOKENS}, got "
+                    f"{len(tokenizer)}, {n_differ} of them different, that "
+                    f"begin with {first}"
                 )
     for label in labels:
-        _check_text("labels", label)
-    config = _config_to_dict(model)
+        check_label("labels", label)
+    config = config_to_dict(model)
     names = ("source_vocab_size", "target_vocab_size")
     sizes = [config[name] for name in names if name in config]
     if isinstance(model, MaskedTransformer):
@@ -132,30 +153,8 @@ def _check_parts(
         raise ValueError(f"labels must be {n_classes}, got {len(labels)}")
 
 
-def _model_tensors(model: nn.Module) -> Tensors:
-    """Return the parameters under the names that they have in a file."""
-    return {f"model.{name}": p for name, p in model.named_parameters()}
-
-
-def _progress_tensors(model: nn.Module, steps: int) -> tuple[Tensors, ...]:
-    """Return, on meta, what checkpoints add: optimiser, losses, scale."""
-    like = partial(torch.empty, device="meta")
-    optimizer = {}
-    for name, parameter in model.named_parameters():
-        optimizer[f"optimizer.{name}.step"] = like(())
-        for kind in ("exp_avg", "exp_avg_sq"):
-            optimizer[f"optimizer.{name}.{kind}"] = parameter
-    losses = {"losses": like(steps, dtype=torch.float64)}
-    scale = {"scale": like(2, dtype=torch.float64)}
-    return optimizer, losses, scale
-
-
-_MAX_SIZE = 2**20  # the largest number in a configuration
-_TENSORS_A_LAYER = 12  # at least, in any model of the package
-
-
 class _NoInit(TorchFunctionMode):
-    """Draws no weights: on meta that imports all of PyTorch's compiler."""
+    """Draws no weights: on meta that imports PyTorch's compiler, in 0.6 s."""
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -166,6 +165,16 @@ class _NoInit(TorchFunctionMode):
         return function(*args, **kwargs or {})
 
 
+def on_meta(build: Callable[..., Any], *args: Any) -> Any:
+    """Return build(*args), a model without numbers, which takes no memory."""
+    with torch.device("meta"), _NoInit():
+        return build(*args)
+
+
+_MAX_SIZE = 2**20  # the largest number in a configuration
+TENSORS_A_LAYER = 12  # at least, in any model
+
+
 def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
     """Build a model on meta, no deeper than a file of so many tensors.
 
@@ -173,60 +182,51 @@ def meta_model(name: str, config: Any, n_tensors: int) -> nn.Module:
         ValueError: A number of the configuration is out of bounds.
     """
     for key, value in config.items():
-        where = f"{one_line(key, 100)!r}"
+        where = f"{printable(key, 100)!r}"
         if type(value) in (int, float) and not abs(value) <= _MAX_SIZE:
             raise ValueError(
                 f"{where} must be at most {_MAX_SIZE}, got {value}"
             )
         if (type(value) is bool) != (key == "share_embeddings"):
             raise ValueError(f"{where} must be of another type, got {value!r}")
-    most = n_tensors // _TENSORS_A_LAYER
+    most = n_tensors // TENSORS_A_LAYER
     if config.get("n_layers", 0) > most:
         raise ValueError(
             f"n_layers must be at most {most}, as there are {n_tensors} "
             f"tensors, got {config['n_layers']}"
         )
-    with torch.device("meta"), _NoInit():
-        return _build(name, config)
+    return on_meta(_build, name, config)
 
 
 def _parse_list(text: str) -> list[Any]:
     """Return what a JSON text lists; ValueError if it lists nothing."""
-    found = parse_json(text)
-    if type(found) is not list:
-        raise ValueError(f"wanted a list, got {one_line(found, 60)}")
-    return found
+    items = parse_json(text)
+    if type(items) is not list:
+        raise ValueError(f"wanted a list, got {printable(items, 60)}")
+    return items
 
 
 def _load_tokenizers(metadata: Metadata) -> tuple[Tokenizer, ...]:
     """Return the tokenizers of a file; what both sides share is made once."""
-    made = []
+    tokenizers = []
     for text in _parse_list(metadata["tokenizers"]):
         saved = parse_json(text)
         if "subwords" in saved:
             parse_json(saved["subwords"])
-        made.append(tokenizer_from_json(text))
-    return tuple(made[x] for x in _parse_list(metadata["tokenizer_of"]))
+        tokenizers.append(tokenizer_from_json(text))
+    return tuple(tokenizers[x] for x in _parse_list(metadata["tokenizer_of"]))
 
 
-class _Promise(NamedTuple):
-    """What a file says that it holds, found to fit together."""
-
-    name: str
-    config: dict[str, Any]
-    tokenizers: tuple[Tokenizer, ...]
-    labels: tuple[str, ...]
-
-
-def check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
-    """Compare configuration, tokenizers, labels and tensors of a file.
+def read_header(tensors: Tensors, metadata: Metadata) -> SavedModel:
+    """Return what the header of a file describes, with the model on meta.
 
     Args:
-        promised: The tensors; their numbers are not looked at.
+        tensors: Their numbers are not looked at.
         metadata: The texts.
 
     Raises:
-        ValueError: The first thing that does not fit.
+        ValueError: The first thing of configuration, tokenizers, labels and
+            shapes that does not fit the others.
     """
     name = metadata.get("model", "")
     if name not in _CLASSES:
@@ -237,29 +237,22 @@ def check_promise(promised: Tensors, metadata: Metadata) -> _Promise:
         config = parse_json(metadata["config"])
         tokenizers = _load_tokenizers(metadata)
         labels = tuple(_parse_list(metadata["labels"]))
-        model = meta_model(name, config, len(promised))
+        model = meta_model(name, config, len(tensors))
         _check_parts(model, tokenizers, labels)
     except KeyError as error:
         raise ValueError(f"has no {error}, so is no model") from None
-    except FAULTS as error:
+    except LOAD_ERRORS as error:
         raise ValueError(f"is no model of ours: {error}") from None
-    steps = promised["losses"].numel() if "losses" in promised else 0
-    progress = _progress_tensors(model, steps)
-    check_tensors(promised, _model_tensors(model), *progress)
-    return _Promise(name, config, tokenizers, labels)
-
-
-@torch.no_grad()
-def _copy_parameters(model: nn.Module, tensors: Tensors) -> None:
-    """Fill a model with tensors that were found to fit."""
-    for name, parameter in _model_tensors(model).items():
-        parameter.copy_(tensors[name])
+    if "losses" in tensors:  # a checkpoint has more, which is not looked at
+        tensors = {k: x for k, x in tensors.items() if k.startswith("model.")}
+    check_tensors(tensors, model_tensors(model))
+    return SavedModel(model, tokenizers, labels)
 
 
 def _check_layers(model: nn.Module) -> None:
     """Raise ValueError unless load_model would make the same layers."""
-    with torch.device("meta"), _NoInit():
-        made = _build(type(model).__name__, _config_to_dict(model))
+    name, config = type(model).__name__, config_to_dict(model)
+    made = on_meta(_build, name, config)
     kinds = {name: type(layer) for name, layer in made.named_modules()}
     for name, layer in model.named_modules():
         if kinds.get(name) is not type(layer):
@@ -299,19 +292,19 @@ def save_model(
     """
     _check_parts(model, tokenizers, labels)
     _check_layers(model)
-    named = _model_tensors(model).items()
+    named = model_tensors(model).items()
     tensors = {name: parameter.to(dtype) for name, parameter in named}
     unique = list(dict.fromkeys(tokenizers))  # both sides may share one
     metadata = {
         "model": type(model).__name__,
-        "config": json.dumps(_config_to_dict(model)),
+        "config": json.dumps(config_to_dict(model)),
         "tokenizers": json.dumps([tokenizer_to_json(x) for x in unique]),
         "tokenizer_of": json.dumps([unique.index(x) for x in tokenizers]),
         "labels": json.dumps(list(labels), ensure_ascii=False),
     }
     tensors |= extra[0]
     metadata |= extra[1]
-    check_promise(tensors, metadata)  # what none could load is not saved
+    read_header(tensors, metadata)  # what none could load is not saved
     write_tensors(path, tensors, metadata)
 
 
@@ -326,8 +319,10 @@ def load_model(path: str | Path) -> SavedModel:
             parts do not fit each other.
     """
     with open_tensors(path) as file:
-        promise = check_promise(file.tensors, file.metadata)
-        tensors = read_signed(file)
-        model = _build(promise.name, promise.config)
-        _copy_parameters(model, tensors)
-    return SavedModel(model.eval(), promise.tokenizers, promise.labels)
+        header = read_header(file.tensors, file.metadata)
+        tensors = file.read()
+        model = _build(
+            type(header.model).__name__, config_to_dict(header.model)
+        )
+        copy_parameters(model, tensors)
+    return header._replace(model=model.eval())
