@@ -1,6 +1,8 @@
-# Made from docs/source/checks.md (e5a1c5ff492e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from collections.abc import Iterable
+# Made from docs/source/checks.md (9890b9f9156c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real
+from types import MappingProxyType, UnionType
+from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
@@ -8,6 +10,7 @@ from torch import Tensor
 
 __all__ = [
     "check_even",
+    "check_fields",
     "check_heads",
     "check_inputs",
     "check_layer_input",
@@ -191,6 +194,48 @@ def check_heads(d_model: int, n_heads: int, n_kv_heads: int) -> None:
         raise ValueError(
             f"n_kv_heads must divide n_heads = {n_heads}, got {n_kv_heads}"
         )
+
+
+def check_fields(
+    config: object,
+    *,
+    least: Mapping[str, int] = MappingProxyType({}),
+    rates: Collection[str] = (),
+    positive: Collection[str] = (),
+) -> None:
+    """Raise ValueError unless a configuration's fields are of their types.
+
+    Whole numbers are at least 1, numbers are any, names are among those of
+    their Literal. Fields of other types are for the caller to check.
+
+    Args:
+        config: A dataclass.
+        least: Whole numbers with another least value.
+        rates: Numbers that must be in [0, 1).
+        positive: Numbers that must be above 0.
+    """
+    for name, kind in get_type_hints(type(config)).items():
+        got = getattr(config, name)
+        alternatives = get_origin(kind) in (Literal, Union, UnionType)
+        kinds = get_args(kind) if alternatives else (kind,)
+        if got is None and type(None) in kinds:
+            continue
+        if get_origin(kind) is Literal and got not in kinds:
+            raise ValueError(f"{name} must be one of {kinds}, got {got!r}")
+        if bool in kinds and not isinstance(got, bool):
+            raise ValueError(f"{name} must be True or False, got {got!r}")
+        # type, because isinstance takes True for an int
+        if int in kinds and (type(got) is not int or got < least.get(name, 1)):
+            raise ValueError(
+                f"{name} must be a whole number >= {least.get(name, 1)}, "
+                f"got {got!r}"
+            )
+        if float in kinds:
+            check_number(name, got)
+        if name in rates:
+            check_rate(name, got)
+        if name in positive:
+            check_positive(name, got)
 
 
 def is_readable(x: Tensor | int | float) -> bool:

@@ -1,6 +1,8 @@
 """attention_book._checks: what is refused, in which words, and what is not read."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import Tensor
 
 from attention_book._checks import (
     check_even,
+    check_fields,
     check_heads,
     check_inputs,
     check_lengths,
@@ -219,3 +222,52 @@ def test_lengths_elsewhere_are_checked_but_for_their_values() -> None:
     check_lengths("lengths", torch.tensor([9, -1]).to("meta"), 5)
     with pytest.raises(ValueError, match="lengths must be whole numbers"):
         check_lengths("lengths", torch.tensor([1.5]).to("meta"), 5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A configuration with a field of each kind."""
+
+    n_layers: int = 3
+    n_classes: int = 0
+    n_kv_heads: int | None = None
+    dropout: float = 0.1
+    epsilon: float = 1e-5
+    scale: float = -2
+    tied: bool = False
+    norm: Literal["pre", "post"] = "pre"
+    betas: tuple[float, float] = (0.9, 0.98)
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            least={"n_classes": 0},
+            rates=["dropout"],
+            positive=["epsilon"],
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "got", "says"),
+    [
+        ("n_layers", 0, "n_layers must be a whole number >= 1, got 0"),
+        ("n_layers", True, "n_layers must be a whole number >= 1, got True"),
+        ("n_layers", 2.0, "n_layers must be a whole number >= 1, got 2.0"),
+        ("n_layers", None, "n_layers must be a whole number >= 1, got None"),
+        ("n_classes", -1, "n_classes must be a whole number >= 0, got -1"),
+        ("n_kv_heads", 0, "n_kv_heads must be a whole number >= 1, got 0"),
+        ("dropout", 1, r"dropout must be in \[0, 1\), got 1"),
+        ("dropout", "0.1", "dropout must be a number, got '0.1'"),
+        ("epsilon", 0.0, "epsilon must be positive, got 0.0"),
+        ("scale", True, "scale must be a number, got True"),
+        ("tied", 1, "tied must be True or False, got 1"),
+        ("norm", "PRE", r"norm must be one of \('pre', 'post'\), got 'PRE'"),
+        ("norm", ["pre"], r"norm must be one of .*, got \['pre'\]"),
+    ],
+)
+def test_fields_are_what_their_types_say(
+    name: str, got: object, says: str
+) -> None:
+    Recipe(n_kv_heads=2, scale=0)
+    with pytest.raises(ValueError, match=says):
+        Recipe(**{name: got})

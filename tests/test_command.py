@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import attention_book
-from attention_book import __main__, _api, processes
+from attention_book import __main__, _api
 from attention_book.__main__ import _open_output
 from attention_book.cli import app, main
-from attention_book.cli.app import _COMMANDS, USER_ERRORS, import_command
+from attention_book.cli.app import _COMMANDS, import_command
 from literate.chapter import ROOT
 
 
@@ -106,10 +106,6 @@ def test_help_says_of_each_command_what_its_function_does() -> None:
         function = functions.get(name) or functions[f"_show_{name}"]
         assert function.__doc__ == what
     assert len(app.registered_commands) == len(_COMMANDS)
-
-
-def test_errors_of_the_user_are_the_same_with_and_without_torchrun() -> None:
-    assert USER_ERRORS == processes.USER_ERRORS
 
 
 @posix_only

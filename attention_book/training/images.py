@@ -1,4 +1,6 @@
-# Made from docs/source/training-images.md (9585712db55e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-images.md (4d5fb5822543). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training an image classifier. Explained in "The Vision Transformer"."""
+
 import hashlib
 import math
 import random
