@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (a186ea679a74). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (7443b2f96c2c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -232,14 +232,16 @@ if TYPE_CHECKING:
     from attention_book.models.vit import ViTConfig as ViTConfig
     from attention_book.tokenizers.bpe import BPETokenizer as BPETokenizer
     from attention_book.tokenizers.words import WordTokenizer as WordTokenizer
-    from attention_book.training.loading import BatchLoader as BatchLoader
+    from attention_book.training.__init__ import BatchLoader as BatchLoader
     from attention_book.training.loop import Trainer as Trainer
     from attention_book.training.config import TrainingConfig as TrainingConfig
     from attention_book.training.loading import encode_pairs as encode_pairs
-    from attention_book.training.objective import (
+    from attention_book.training.losses import (
         translation_loss as translation_loss,
     )
-    from attention_book.training.loop import validation_loss as validation_loss
+    from attention_book.training.validation import (
+        validation_loss as validation_loss,
+    )
     from attention_book.training.chunked_loss import (
         chunked_translation_loss as chunked_translation_loss,
     )

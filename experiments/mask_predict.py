@@ -26,12 +26,12 @@ from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     BatchLoader,
+    LossFunction,
     Trainer,
     TrainingConfig,
     encode_pairs,
     translation_loss,
 )
-from attention_book.training.objective import LossFunction
 from experiments.record import percent
 
 

@@ -16,9 +16,9 @@ import torch
 
 from attention_book.data.punctuation import detokenize
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     validation_loss,
 )
 from experiments.record import percent, spread
@@ -27,7 +27,7 @@ from literate.chapter import defined_in
 
 SEEDS = range(3)
 CHAPTER = "docs/transformer/training.md"
-PARTS = ("torch", "train", "make_model", "translate")
+PARTS = ("torch", "make_model", "translate")
 RATES = (1e-3, 3e-3, 1e-2)
 N_SHOWN = 4
 N_AVERAGED = 5
@@ -41,7 +41,9 @@ def make_trainer(
 ) -> Trainer:
     """A new model from the config's seed, and its trainer."""
     model = cells["make_model"](config.seed, **shape)
-    return Trainer(model, BatchLoader(cells["examples"], config), config)
+    return Trainer(
+        model, TranslationBatches(cells["examples"], config), config
+    )
 
 
 def held_out(cells: Cells) -> list[tuple[list[int], list[int]]]:
@@ -55,7 +57,7 @@ def held_out(cells: Cells) -> list[tuple[list[int], list[int]]]:
 
 def loss_of(cells: Cells, trainer: Trainer) -> float:
     """The loss of the trainer's model on the unseen sentences."""
-    batches = BatchLoader(held_out(cells), trainer.config)
+    batches = TranslationBatches(held_out(cells), trainer.config)
     return validation_loss(trainer, batches)
 
 
@@ -79,10 +81,10 @@ def frequency_loss(cells: Cells) -> float:
 def chapter(cells: Cells, seed: int) -> dict[str, Any]:
     """Train as the chapter does; its loss, and some translations."""
     config = replace(cells["config"], seed=seed)
-    model = cells["make_model"](seed, n_layers=1, norm="pre")
-    cells["train"](model, cells["examples"], config)
-    trainer = Trainer(model, BatchLoader(cells["examples"], config), config)
-    outputs = cells["translate"](model)
+    trainer = make_trainer(cells, config, n_layers=1, norm="pre")
+    while len(trainer.losses) < config.max_steps:
+        trainer.step()
+    outputs = cells["translate"](trainer.model)
     exact = right(cells, outputs)
     found: dict[str, Any] = {
         "exact": sum(exact) / len(exact),
@@ -202,12 +204,9 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
 
     glosses = {  # of seed 0's mistakes, for readers of English
         0: "…, Jerry will hide six dirty hats at school",
-        1: "because Tom chooses your car in the kitchen every year, so your "
-        "dirty computer, so your computer, so your computer, …",
-        2: "because Lily is not buying that pen of Anna's, Lily does not wash "
-        "Lily's light computer, so Lily's light computer, …",
-        3: "the lamp that Mary chose is stranger than Jack's book's strange "
-        "book",
+        1: "that of “the tree” is missing",
+        2: "…, prettier than Anna's flower",
+        3: "because Tom chooses your dirty car in the kitchen every year, …",
     }
     shown = [["原文 | source", "译文 | translation", "正确的译文 | right"]]
     for name in ("right", "wrong"):

@@ -458,7 +458,7 @@ def test_numbers_that_make_no_sense_are_one_line(
 ) -> None:
     out = tmp_path / "out.safetensors"
     for option, value, said in [
-        ("--max-steps", 0, "max_steps must be a positive whole number"),
+        ("--max-steps", 0, "max_steps must be a whole number >= 1"),
         ("--label-smoothing", 2, "label_smoothing must be in [0, 1)"),
         ("--n-heads", 3, "n_heads must divide d_model"),
         ("--batch-tokens", 3, "batch_tokens must be"),

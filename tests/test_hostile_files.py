@@ -45,8 +45,6 @@ from attention_book.io.pretrained.vit import load_vit
 from attention_book.models.vit import ViT, ViTConfig
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import SINGLE_PROCESS, ParallelStrategy
-from attention_book.training.processes import lock_for_all, locks
 from tests.factories import make_transformer
 from tests.test_images import a_model, timm_state
 from tests.test_training import make_trainer, take_steps
@@ -656,7 +654,9 @@ def test_the_holder_of_a_lock_is_named_and_leaves_nothing(
     assert not (tmp_path / "none").exists()
 
 
-def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
+def test_who_waits_is_told_for_whom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "model"
     said: list[str] = []
     locked = threading.Event()
@@ -670,10 +670,9 @@ def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
     holder = threading.Thread(target=hold)
     holder.start()
     locked.wait(60)
-    alone = {"strategy": SINGLE_PROCESS, "device": torch.device("cpu")}
     with (
         pytest.raises(BlockingIOError, match="; give --wait to wait for it"),
-        lock_for_all(path, **alone, report=said.append),
+        train._lock(path, blocking=False),
     ):
         raise AssertionError("it was locked")
     assert said == []
@@ -682,64 +681,13 @@ def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
         said.append(text)
         done.set()
 
-    with lock_for_all(path, **alone, blocking=True, report=report):
+    monkeypatch.setattr(train, "print_error", report)
+    with train._lock(path, blocking=True):
         assert (tmp_path / "model.lock").exists()
     holder.join()
     (line,) = said
     assert line.startswith(f"{path}: is being written by process ")
     assert line.endswith("; waiting for it")
-    assert [*tmp_path.iterdir()] == []
-
-
-class Threads(ParallelStrategy):
-    """Two processes, which here are threads."""
-
-    size = 2
-
-    def __init__(
-        self, rank: int, numbers: list[float], barrier: threading.Barrier
-    ) -> None:
-        self.rank = rank
-        self.numbers = numbers
-        self.barrier = barrier
-
-    def reduce(self, number: torch.Tensor) -> torch.Tensor:
-        self.numbers[self.rank] = number.item()
-        self.barrier.wait()
-        total = torch.tensor(sum(self.numbers))
-        self.barrier.wait()
-        return total
-
-
-def test_all_processes_wait_until_the_first_has_the_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "model"
-    happened: list[object] = []
-    shared = [0.0, 0.0], threading.Barrier(2, timeout=60)
-    monkeypatch.setattr(locks, "_TURN", 0.05)
-
-    def train(rank: int) -> None:
-        said: list[str] = []
-        with lock_for_all(
-            path,
-            Threads(rank, *shared),
-            torch.device("cpu"),
-            blocking=True,
-            report=said.append,
-        ):
-            happened.append(len(said))
-
-    ranks = [threading.Thread(target=train, args=(i,)) for i in range(2)]
-    with lock(path):
-        for rank in ranks:
-            rank.start()
-        ranks[1].join(0.5)  # some turns of waiting
-        happened.append("freed")
-    for rank in ranks:
-        rank.join(60)
-    assert happened[0] == "freed"
-    assert sorted(happened[1:]) == [0, 1]  # the first has said it, and once
     assert [*tmp_path.iterdir()] == []
 
 

@@ -1,7 +1,8 @@
-"""attention_book.training.scale_out: several processes against one."""
+"""attention_book.training.parallel: several processes against one."""
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,135 +10,88 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-from attention_book.models.transformer import Transformer
 from attention_book.training import (
     SINGLE_PROCESS,
-    BatchLoader,
-    ModelWithLoss,
-    Trainer,
     TrainingConfig,
     make_batch,
     translation_loss,
-    validation_loss,
 )
-from attention_book.training.scale_out import DataParallel
-from tests.factories import make_config, make_examples, make_transformer
-from tests.ranks import Plan, Reports, found_in, gap, run_plan
-
-
-KINDS = ["plain", "tied", "rotary"]
-STRATEGIES = [
-    ("parallel", 2),
-    ("parallel", 3),
-    ("sharded", 2),
-    ("sharded", 3),
-]
-PLAN: Plan = [
-    ["all none 0", "none", 0, ["compare", *KINDS], ["distribute", "6"]],
-    [
-        "all parallel 2",
-        "parallel",
-        2,
-        ["compare", *KINDS],
-        ["distribute", "6"],
-        ["half"],
-    ],
-    [
-        "all parallel 3",
-        "parallel",
-        3,
-        ["compare", *KINDS],
-        ["distribute", "6"],
-    ],
-    ["all sharded 2", "sharded", 2, ["compare", *KINDS], ["half"]],
-    ["all sharded 3", "sharded", 3, ["compare", "plain"]],
-]
+from attention_book.training.parallel import DataParallel, ModelWithLoss
+from tests.factories import make_examples, make_transformer
+from tests.ranks import Found, gap, run_jobs
+from tests.ranks_worker import KINDS, compare, distribute
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
-    return run_plan(PLAN, tmp_path_factory.mktemp("ranks"))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ranks")
 
 
-def key_biases(name: str, n: int) -> list[int]:
-    """Where keys have their biases: they change no weight of attention.
+@pytest.fixture(scope="module")
+def two(folder: Path) -> Found:
+    jobs = "compare", "half", "distribute"
+    return run_jobs(folder, 2, "parallel+sharded", *jobs)
 
-    So their gradient is noise of rounding, which Adam divides by itself.
-    """
-    if not name.endswith("kv_proj.bias"):
-        return []
-    return list(range(n // 2))
+
+@pytest.fixture(scope="module")
+def three(folder: Path) -> Found:
+    return run_jobs(folder, 3, "parallel+sharded", "compare")
 
 
 def assert_same_numbers(
     one: dict[str, list[float]], other: dict[str, list[float]]
 ) -> None:
-    """The same up to rounding, but for the biases of keys."""
+    """The same up to rounding, but for the biases of keys.
+
+    These change no weight of attention. So their gradient is noise of
+    rounding, which Adam divides by itself.
+    """
     assert one.keys() == other.keys()
-    for name in one:
-        plain = name.removeprefix("model.")
-        skip = set(key_biases(plain, len(one[name])))
-        kept = [i for i in range(len(one[name])) if i not in skip]
-        pairs = [
-            [values[i] for i in kept] for values in (one[name], other[name])
-        ]
-        assert gap(*pairs) < 1e-5, name
-
-
-@pytest.mark.parametrize(("kind", "n"), STRATEGIES)
-def test_however_many_processes_it_is_the_same_training(
-    reports: Reports, kind: str, n: int
-) -> None:
-    (alone,) = found_in(reports, "none 0", "compare")
-    processes = found_in(reports, f"{kind} {n}", "compare")
-    assert len(processes) == n
-    for name in processes[0]:
-        wanted = alone[name]
-        for found in (process[name] for process in processes):
-            assert wanted["gradients"].keys() == found["gradients"].keys()
-            for parameter, gradient in wanted["gradients"].items():
-                assert gap(gradient, found["gradients"][parameter]) < 1e-6
-                assert max(map(abs, gradient)) > 0
-            assert gap(wanted["losses"], found["losses"]) < 1e-5
-            assert abs(wanted["validation"] - found["validation"]) < 1e-5
-            assert abs(wanted["after"] - found["after"]) < 1e-5
-            assert_same_numbers(wanted["numbers"], found["numbers"])
-
-
-def test_who_shards_holds_a_part_and_who_copies_the_whole(
-    reports: Reports,
-) -> None:
-    (alone,) = found_in(reports, "none 0", "compare")
-    for kind, n in STRATEGIES:
-        processes = found_in(reports, f"{kind} {n}", "compare")
-        for name in processes[0]:
-            whole = alone[name]["n_local"]
-            local = [process[name]["n_local"] for process in processes]
-            if kind == "parallel":
-                assert local == [whole] * n
-            else:  # not all splits evenly, and the step numbers are not split
-                assert sum(local) >= whole
-                assert max(local) < 1.1 * whole / n
+    for name, values in one.items():
+        is_bias = "kv_proj.bias" in name and not name.endswith(".grad")
+        first = len(values) // 2 if is_bias else 0
+        assert gap(values[first:], other[name][first:]) < 1e-5, name
 
 
 @pytest.mark.parametrize("kind", ["parallel", "sharded"])
-def test_the_scale_of_fp16_is_saved(reports: Reports, kind: str) -> None:
-    for process in found_in(reports, f"{kind} 2", "half"):
-        assert process["scale"] == 512
-        one, other = process["next"]
-        assert one == other < process["losses"][0]
+@pytest.mark.parametrize(
+    "processes", ["two", pytest.param("three", marks=pytest.mark.slow)]
+)
+def test_however_many_processes_it_is_the_same_training(
+    kind: str, processes: str, request: pytest.FixtureRequest
+) -> None:
+    alone = compare(SINGLE_PROCESS, Path())
+    found = request.getfixturevalue(processes)
+    for process in (each[f"{kind} compare"] for each in found):
+        assert process.keys() == KINDS.keys()
+        for name, got in process.items():
+            wanted = alone[name]
+            assert gap(wanted["losses"], got["losses"]) < 1e-5
+            assert abs(wanted["validation"] - got["validation"]) < 1e-5
+            assert abs(wanted["after"] - got["after"]) < 1e-5
+            for when in "first", "numbers":
+                assert_same_numbers(wanted[when], got[when])
+            share = 1 if kind == "parallel" else len(found)
+            assert got["n_local"] < 1.1 * wanted["n_local"] / share
 
 
-def test_each_batch_goes_to_exactly_one_process(reports: Reports) -> None:
-    (alone,) = found_in(reports, "none 0", "distribute")
+@pytest.mark.parametrize("kind", ["parallel", "sharded"])
+def test_the_scale_of_fp16_is_saved(two: Found, kind: str) -> None:
+    for process in two:
+        found = process[f"{kind} half"]
+        assert found["scale"] == 512
+        one, other = found["next"]
+        assert one == other < found["losses"][0]
+
+
+def test_each_batch_goes_to_exactly_one_process(two: Found) -> None:
+    alone = distribute(SINGLE_PROCESS, Path())
     batches = alone["seen"]
     assert len(batches) == 6 * alone["n"]  # six epochs
     counted = Counter(first for batch in batches for first in batch)
     assert counted == dict.fromkeys(range(3, 34), 6)
-    for size in 2, 3:
-        processes = found_in(reports, f"parallel {size}", "distribute")
-        for rank, process in enumerate(processes):
-            assert process["seen"] == batches[rank::size]
+    for rank, process in enumerate(two):
+        assert process["parallel distribute"]["seen"] == batches[rank::2]
 
 
 def test_accumulation_steps_must_come_out_even() -> None:
@@ -223,22 +177,3 @@ def test_a_sum_lies_where_the_number_lay(
     assert torch.equal(total, number)
     total += 1
     assert torch.equal(number, torch.ones(2, dtype=torch.float64))
-
-
-def test_validation_counts_tokens_and_not_batches() -> None:
-    config = TrainingConfig(batch_tokens=21)
-    torch.manual_seed(1)
-    model = Transformer(make_config(dropout=0.3))
-    held_out = make_examples(7)
-    trainer = Trainer(model, BatchLoader(make_examples(), config), config)
-    one_by_one = [
-        validation_loss(trainer, BatchLoader([example], config))
-        for example in held_out
-    ]
-    weights = [len(target) - 1 for _, target in held_out]
-    sums = [loss * n for loss, n in zip(one_by_one, weights, strict=True)]
-    for training in True, False:
-        model.train(training)
-        found = validation_loss(trainer, BatchLoader(held_out, config))
-        assert model.training == training
-        assert found == pytest.approx(sum(sums) / sum(weights), rel=1e-5)

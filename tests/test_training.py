@@ -18,13 +18,12 @@ from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import PAD, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
-    BatchLoader,
     BatchSource,
     Example,
     ParallelStrategy,
-    Prefetcher,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     cross_entropy,
     encode_pairs,
     learning_rate_at,
@@ -49,7 +48,7 @@ def make_trainer(
     **changes: Any,
 ) -> Trainer:
     """A trainer of a small model; the changes are those of the model."""
-    batches = BatchLoader(examples or make_examples(17), config)
+    batches = TranslationBatches(examples or make_examples(17), config)
     return Trainer(make_transformer(**changes), batches, config)
 
 
@@ -179,30 +178,18 @@ def test_learning_rates_by_hand() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"max_steps": 0}, "max_steps must be a positive whole number, got 0"),
-        ({"batch_tokens": 1.5}, "batch_tokens must be .* got 1.5"),
-        (
-            {"accumulation_steps": True},
-            "accumulation_steps must be .* got True",
-        ),
-        ({"warmup_steps": -1}, "warmup_steps must be .* got -1"),
+        ({"max_steps": 0}, "max_steps must be a whole number >= 1, got 0"),
         ({"learning_rate": 0}, "learning_rate must be positive, got 0"),
-        ({"learning_rate": math.inf}, "learning_rate must be .* got inf"),
-        (
-            {"max_grad_norm": math.nan},
-            "max_grad_norm must be positive, got nan",
-        ),
-        ({"max_grad_norm": 0.0}, "max_grad_norm must be positive, got 0.0"),
+        ({"learning_rate": math.inf}, "learning_rate must be finite, got inf"),
+        ({"max_grad_norm": math.nan}, "max_grad_norm must be .* got nan"),
         (
             {"label_smoothing": 1},
             r"label_smoothing must be in \[0, 1\), got 1",
         ),
-        ({"weight_decay": -0.1}, r"weight_decay must be in .* got -0.1"),
         ({"betas": (0.9, 1.0)}, r"betas\[1\] must be in .* got 1.0"),
-        ({"betas": (1.0, 0.9)}, r"betas\[0\] must be in .* got 1.0"),
-        ({"schedule": "linear"}, "schedule must be one of .* got 'linear'"),
+        ({"betas": 0.9}, "betas must be two numbers, got 0.9"),
         ({"precision": "fp8"}, "precision must be one of .* got 'fp8'"),
-        ({"seed": 0.5}, "seed must be a whole number, got 0.5"),
+        ({"seed": 0.5}, "seed must be a whole number >= 0, got 0.5"),
     ],
 )
 def test_a_config_that_makes_no_sense(
@@ -218,7 +205,7 @@ def numbered() -> list[Example]:
 
 
 def test_batches_hold_each_example_once_an_epoch() -> None:
-    batches = BatchLoader(numbered(), TrainingConfig(batch_tokens=12))
+    batches = TranslationBatches(numbered(), TrainingConfig(batch_tokens=12))
     n = len(batches)
     orders = []
     for epoch in range(3):
@@ -233,27 +220,27 @@ def test_batches_hold_each_example_once_an_epoch() -> None:
 
 
 def test_a_batch_depends_on_seed_and_number_alone() -> None:
-    one = BatchLoader(numbered(), CONFIG)
-    other = BatchLoader(numbered(), CONFIG)
+    one = TranslationBatches(numbered(), CONFIG)
+    other = TranslationBatches(numbered(), CONFIG)
     numbers = [0, 40, 3, 41, 0, 99]
     found = [one[i] for i in numbers]
     for i, batch in reversed(list(zip(numbers, found, strict=True))):
         assert torch.equal(other[i].source, batch.source)
-    seeded = BatchLoader(numbered(), replace(CONFIG, seed=1))
-    assert seeded.order != BatchLoader(numbered(), CONFIG).order
+    seeded = TranslationBatches(numbered(), replace(CONFIG, seed=1))
+    assert seeded.order != TranslationBatches(numbered(), CONFIG).order
 
 
 def test_batches_are_known_by_their_examples() -> None:
-    one = BatchLoader(numbered(), CONFIG).fingerprint()
-    assert one == BatchLoader(numbered(), CONFIG).fingerprint()
-    assert one != BatchLoader(numbered()[1:], CONFIG).fingerprint()
+    one = TranslationBatches(numbered(), CONFIG).fingerprint()
+    assert one == TranslationBatches(numbered(), CONFIG).fingerprint()
+    assert one != TranslationBatches(numbered()[1:], CONFIG).fingerprint()
 
 
 def test_no_examples_or_one_too_long() -> None:
     with pytest.raises(ValueError, match=r"^examples must not be empty$"):
-        BatchLoader([], CONFIG)
+        TranslationBatches([], CONFIG)
     with pytest.raises(ValueError, match="batch_tokens must be 30"):
-        BatchLoader([([3], [4] * 30)], CONFIG)
+        TranslationBatches([([3], [4] * 30)], CONFIG)
 
 
 @pytest.fixture
@@ -381,7 +368,7 @@ def test_each_batch_is_made_once_and_none_too_many(
 ) -> None:
     log: list[str] = []
     config = replace(CONFIG, max_steps=3, accumulation_steps=2)
-    batches = Logged(BatchLoader(make_examples(17), config), log)
+    batches = Logged(TranslationBatches(make_examples(17), config), log)
     model = make_transformer()
     trainer = Trainer(model, batches, config, strategy=strategy)
     take_steps(trainer, 3)
@@ -396,7 +383,7 @@ def test_a_step_waits_for_a_gpu_once(
     monkeypatch.setattr(checks, "is_readable", lambda x: False)
     log: list[str] = []
     config = replace(CONFIG, precision=precision, accumulation_steps=2)
-    loader = BatchLoader(make_examples(17), config)
+    loader = TranslationBatches(make_examples(17), config)
     made = {i: loader[i] for i in range(6)}  # on the CPU, whatever computes
 
     class Made:
@@ -432,22 +419,19 @@ def test_a_step_of_images_waits_for_a_gpu_once() -> None:
     assert log == ["wait"] * 3
 
 
-def test_a_batch_made_ahead_is_given_once_and_only_for_its_number() -> None:
+def test_a_batch_made_ahead_is_used_for_its_number_only() -> None:
     log: list[str] = []
-    loader = BatchLoader(make_examples(17), CONFIG)
-    ahead = Prefetcher(Logged(loader, log))
-    for number, made in ((3, []), (3, ["make 3"]), (4, ["make 4"])):
-        if number == 3 and not made:
-            ahead.prefetch(3)
-            log.clear()
-        assert torch.equal(ahead[number].source, loader[number].source)
-        assert log == made
-        log.clear()
-    ahead.prefetch(5)
-    log.clear()
-    assert torch.equal(ahead[6].source, loader[6].source)
-    assert torch.equal(ahead[5].source, loader[5].source)
-    assert log == ["make 6", "make 5"]  # what was not wanted is dropped
+    trainer = make_trainer()
+    trainer.batches = Logged(trainer.batches, log)
+    trainer.step()
+    state = trainer.state_dict()
+    assert log == ["make 0", "make 1"]
+    trainer.load_state_dict({"losses": torch.zeros(4)})  # batch 4 is next
+    trainer.step()
+    assert log[2:] == ["make 4", "make 5"]
+    trainer.load_state_dict(state)
+    trainer.step()
+    assert log[4:] == ["make 1", "make 2"]
 
 
 def test_accumulation_averages_the_batches() -> None:
@@ -530,14 +514,14 @@ def test_another_loss_and_model_can_be_trained() -> None:
         return 2 * translation_loss(model, batch, label_smoothing)
 
     config = replace(CONFIG, label_smoothing=0.1)
-    batches = BatchLoader(make_examples(17), config)
+    batches = TranslationBatches(make_examples(17), config)
     twice = Trainer(make_transformer(), batches, config, loss_fn).step()
     assert twice == pytest.approx(2 * make_trainer(config).step())
 
 
 def test_the_callers_random_numbers_are_left_alone(unchecked: None) -> None:
     trainer = make_trainer(dropout=0.3)
-    validation = BatchLoader(make_examples(9), CONFIG)
+    validation = TranslationBatches(make_examples(9), CONFIG)
     torch.manual_seed(7)
     random.seed(7)
     before = torch.get_rng_state(), random.getstate()
@@ -555,7 +539,7 @@ def test_validation_loss_is_the_mean_of_targets(training: bool) -> None:
     trainer = make_trainer(replace(CONFIG, label_smoothing=0.3), dropout=0.5)
     model = trainer.model.train(training)
     examples = make_examples(13, seed=1)
-    found = validation_loss(trainer, BatchLoader(examples, CONFIG))
+    found = validation_loss(trainer, TranslationBatches(examples, CONFIG))
     assert model.training == training
     model.eval()
     losses = [
@@ -573,7 +557,7 @@ def test_processes_share_the_validation(n_batches: int) -> None:
     config = replace(CONFIG, batch_tokens=13)
     examples = make_examples(n_batches, seed=1)
     source = [([3] * 7, target) for _, target in examples]  # a batch each
-    batches = BatchLoader(source, config)
+    batches = TranslationBatches(source, config)
     assert len(batches) == n_batches
     alone = validation_loss(make_trainer(), batches)
     shares = []
@@ -661,7 +645,7 @@ def test_a_strategy_may_refuse_a_config() -> None:
         def check(self, config: TrainingConfig) -> None:
             raise ValueError(f"not {config.max_steps} steps")
 
-    batches = BatchLoader(make_examples(17), CONFIG)
+    batches = TranslationBatches(make_examples(17), CONFIG)
     with pytest.raises(ValueError, match=r"^not 20 steps$"):
         Trainer(make_transformer(), batches, CONFIG, strategy=Refusing())
 

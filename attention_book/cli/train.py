@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (abd737e2a648). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (ccdf8a0dd977). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train.
 
 Explained in the chapter "The command line".
@@ -8,7 +8,8 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,12 @@ from attention_book.data.sources import (
     train_tokenizers,
 )
 from attention_book.io.checkpoints import load_model, meta_model
-from attention_book.io.files import parse_json, printable
+from attention_book.io.files import lock, parse_json, printable
+from attention_book.io.progress import (
+    fingerprint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from attention_book.io.tensors import MAX_TENSORS, open_tensors
 from attention_book.models.transformer import (
     PRESETS,
@@ -36,13 +42,21 @@ from attention_book.models.transformer import (
     TransformerConfig,
 )
 from attention_book.tokenizers.words import Tokenizer
-from attention_book.training import processes
 from attention_book.training.chunked_loss import chunked_translation_loss
 from attention_book.training.config import Schedule, TrainingConfig
-from attention_book.training.loading import BatchLoader, encode_pairs
-from attention_book.training.loop import Trainer, validation_loss
-from attention_book.training.parallel import ParallelStrategy
-from attention_book.training.scale_out import FullyShardedDataParallel
+from attention_book.training.distributed import (
+    check_agreement,
+    load_trainer,
+    process_group,
+    save_trainer,
+)
+from attention_book.training.loading import TranslationBatches, encode_pairs
+from attention_book.training.loop import Trainer
+from attention_book.training.parallel import (
+    FullyShardedDataParallel,
+    ParallelStrategy,
+)
+from attention_book.training.validation import validation_loss
 
 
 __all__ = ["train"]
@@ -133,9 +147,7 @@ def train(
         "d_ff": d_model and 4 * d_model,
     }
     given = {name: x for name, x in shape.items() if x is not None}
-    with processes.process_group(
-        out, device, sharded=sharded, report=print_error
-    ) as (strategy, device_name):
+    with process_group(device, sharded=sharded) as (strategy, device_name):
         compute = get_compute_config(device_name, precision)
         config = TrainingConfig(
             max_steps=max_steps,
@@ -151,13 +163,7 @@ def train(
         is_first = strategy.rank == 0  # which alone prints
         echo = typer.echo if is_first else (lambda *_, **__: None)
         echo(compute)
-        with processes.lock_for_all(
-            out,
-            strategy,
-            compute.device,
-            blocking=blocking,
-            report=print_error,
-        ):
+        with _lock(out, blocking) if strategy.rank == 0 else nullcontext():
             _train(
                 out,
                 (corpus, vocab_size),
@@ -234,6 +240,26 @@ def _check_memory(
         )
 
 
+@contextmanager
+def _lock(out: Path, blocking: bool) -> Iterator[None]:
+    """Keep a file for this run, or wait for another run that keeps it."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock(out))
+        except BlockingIOError as error:
+            if not blocking:
+                raise BlockingIOError(
+                    f"{error}; give --wait to wait for it, or another file"
+                ) from None
+            print_error(f"{error}; waiting for it")
+            stack.enter_context(lock(out, -1.0))
+        yield
+
+
+def _silent(*_: object, **__: object) -> None:
+    """Print nothing: the first process prints it."""
+
+
 def _train(
     out: Path,
     source: tuple[str, int | None],
@@ -248,7 +274,7 @@ def _train(
 ) -> None:
     """Make what is needed, resume where a checkpoint is, and train."""
     name, vocab_size = source
-    exists = processes.exists_on_all_ranks(out, strategy, device)
+    exists = out.exists()
     began = (
         _read_options(out) if exists else _Options(name, vocab_size or 8000)
     )
@@ -267,7 +293,7 @@ def _train(
     if compiled:  # once for all lengths
         loss_fn = torch.compile(loss_fn, fullgraph=True, dynamic=True)
     test = next(iter(corpus.tests.values()))[:500]
-    make_batches = partial(BatchLoader, config=config, device=device)
+    make_batches = partial(TranslationBatches, config=config, device=device)
     try:
         sizes = {
             "source_vocab_size": len(tokenizers[0]),
@@ -281,9 +307,9 @@ def _train(
         batches = make_batches(encode_pairs(corpus.train, *tokenizers))
         held_out = make_batches(encode_pairs(test, *tokenizers))
         trainer = Trainer(model, batches, config, loss_fn, strategy)
-        processes.check_agreement(trainer)
+        check_agreement(strategy, (exists, fingerprint(trainer)))
         if exists:
-            processes.resume(out, trainer)
+            load_trainer(trainer, partial(load_checkpoint, out))
             echo(f"{out}: going on from step {len(trainer.losses)}")
     except ValueError as error:
         if not exists:
@@ -295,7 +321,10 @@ def _train(
         where = "" if str(out) in text else f"{out}: "
         raise ValueError(f"{where}{text}{_ADVICE}") from None
     options = {"options": json.dumps(began._asdict())}
-    save = partial(processes.save, out, trainer, tokenizers, options)
+    write = partial(
+        save_checkpoint, out, tokenizers=tokenizers, options=options
+    )
+    save = partial(save_trainer, trainer, write)
     save()  # that it can be written shows now, and not after an hour
     try:
         average = _tokens_per_batch(batches)
@@ -310,7 +339,7 @@ def _train(
 
 def _run_steps(
     trainer: Trainer,
-    held_out: BatchLoader,
+    held_out: TranslationBatches,
     tokens_per_batch: float,
     save: Callable[[], None],
     save_every: int,
@@ -341,7 +370,7 @@ def _run_steps(
                 console.print(f"step {done:,}  {text}  unseen {unseen:.4f}")
 
 
-def _tokens_per_batch(batches: BatchLoader) -> float:
+def _tokens_per_batch(batches: TranslationBatches) -> float:
     """Return how many tokens of both sides a batch holds, on average."""
     pairs = batches.examples
     total = sum(len(source) + len(target) - 1 for source, target in pairs)

@@ -1,23 +1,28 @@
-# Made from docs/source/training-loop.md (11a2cda05ca7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from attention_book.training.config import Schedule, TrainingConfig
+# Made from docs/source/training-loop.md (907bd02f9cc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training: configuration, batches, losses, the loop, several processes."""
+
+from attention_book.training.config import (
+    Schedule,
+    TrainingConfig,
+    learning_rate_at,
+)
 from attention_book.training.loading import (
     Batch,
-    BatchLoader,
+    BatchSource,
     Example,
-    Prefetcher,
+    TranslationBatches,
     encode_pairs,
     make_batch,
     to_device,
 )
-from attention_book.training.loop import BatchSource, Trainer, validation_loss
-from attention_book.training.losses import cross_entropy
-from attention_book.training.objective import (
+from attention_book.training.loop import Trainer
+from attention_book.training.losses import (
     LossFunction,
-    ModelWithLoss,
+    cross_entropy,
     translation_loss,
 )
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
-from attention_book.training.schedule import learning_rate_at
+from attention_book.training.validation import validation_loss
 
 
 __all__ = [
@@ -27,12 +32,11 @@ __all__ = [
     "BatchSource",
     "Example",
     "LossFunction",
-    "ModelWithLoss",
     "ParallelStrategy",
-    "Prefetcher",
     "Schedule",
     "Trainer",
     "TrainingConfig",
+    "TranslationBatches",
     "cross_entropy",
     "encode_pairs",
     "learning_rate_at",
@@ -41,3 +45,5 @@ __all__ = [
     "translation_loss",
     "validation_loss",
 ]
+
+BatchLoader = TranslationBatches  # its former name

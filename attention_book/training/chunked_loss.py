@@ -1,4 +1,6 @@
-# Made from docs/fast/chunked-loss.md (e85981ef2df4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/chunked-loss.md (2d86291053d6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Cross-entropy in chunks. Explained in "A loss that saves memory"."""
+
 from typing import Any
 
 import torch
@@ -9,7 +11,7 @@ from torch import Tensor
 from attention_book._checks import check_loss_inputs
 from attention_book.models.transformer import Transformer
 from attention_book.training.loading import Batch
-from attention_book.training.objective import translation_loss
+from attention_book.training.losses import translation_loss
 
 
 __all__ = ["chunked_cross_entropy", "chunked_translation_loss"]

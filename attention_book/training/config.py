@@ -1,13 +1,15 @@
-# Made from docs/source/training-loop.md (786ae667e3be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (49e15fe2c0a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The hyperparameters of training. Explained in the chapter "Training"."""
+
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from attention_book._checks import check_number, check_rate
+from attention_book._checks import check_fields, check_rate
 from attention_book.compute import Precision
 
 
-__all__ = ["Schedule", "TrainingConfig"]
+__all__ = ["Schedule", "TrainingConfig", "learning_rate_at"]
 
 
 Schedule = Literal["cosine", "inverse_sqrt"]
@@ -51,38 +53,34 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        counts = "max_steps batch_tokens accumulation_steps warmup_steps"
-        for name in counts.split():
-            # type, because isinstance takes True for an int
-            if type(got := getattr(self, name)) is not int or got < 1:
-                raise ValueError(
-                    f"{name} must be a positive whole number, got {got!r}"
-                )
-        if type(self.seed) is not int:
-            raise ValueError(f"seed must be a whole number, got {self.seed!r}")
+        check_fields(
+            self,
+            least={"seed": 0},
+            rates=("label_smoothing", "weight_decay"),
+            positive=("learning_rate", "max_grad_norm"),
+        )
+        if math.isinf(self.learning_rate):
+            raise ValueError("learning_rate must be finite, got inf")
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
             raise ValueError(f"betas must be two numbers, got {self.betas!r}")
-        check_number("learning_rate", self.learning_rate)
-        check_number("max_grad_norm", self.max_grad_norm)
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(
-                f"learning_rate must be positive, got {self.learning_rate!r}"
-            )
-        if not self.max_grad_norm > 0:
-            raise ValueError(
-                f"max_grad_norm must be positive, got {self.max_grad_norm!r}"
-            )
-        fractions = {
-            "label_smoothing": self.label_smoothing,
-            "weight_decay": self.weight_decay,
-            "betas[0]": self.betas[0],
-            "betas[1]": self.betas[1],
-        }
-        for name, fraction in fractions.items():
-            check_rate(name, fraction)
-        kinds = {"schedule": Schedule, "precision": Precision}
-        for name, kind in kinds.items():
-            if (got := getattr(self, name)) not in get_args(kind):
-                raise ValueError(
-                    f"{name} must be one of {get_args(kind)}, got {got!r}"
-                )
+        for i, beta in enumerate(self.betas):
+            check_rate(f"betas[{i}]", beta)
+
+
+def learning_rate_at(step: int, config: TrainingConfig) -> float:
+    """Return the learning rate of a step; the first one is number 1.
+
+    The paper's schedule, lrate = d_model^(-0.5) · min(step^(-0.5), step ·
+    warmup_steps^(-1.5)), is inverse_sqrt with the peak
+    (d_model · warmup_steps)^(-0.5).
+
+    Source: Vaswani et al. (2017), §5.3, eq. 3; Loshchilov and Hutter (2017),
+        §3, eq. 5, without restarts, for the cosine.
+    """
+    rise = min(1.0, step / config.warmup_steps)
+    if config.schedule == "inverse_sqrt":
+        fall = min(1.0, math.sqrt(config.warmup_steps / step))
+        return config.learning_rate * rise * fall
+    done = min(1.0, step / config.max_steps)
+    fall = 0.5 * (1 + math.cos(math.pi * done))
+    return config.learning_rate * rise * (0.02 + 0.98 * fall)

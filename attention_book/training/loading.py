@@ -1,9 +1,11 @@
-# Made from docs/source/training-loop.md (b40cb851b096). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (cdfd58abdd0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Batches of sentence pairs. Explained in "Details of the training loop"."""
+
 import hashlib
 import json
 import random
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
@@ -19,9 +21,9 @@ from attention_book.training.config import TrainingConfig
 
 __all__ = [
     "Batch",
-    "BatchLoader",
+    "BatchSource",
     "Example",
-    "Prefetcher",
+    "TranslationBatches",
     "encode_pairs",
     "make_batch",
     "to_device",
@@ -67,23 +69,17 @@ def make_batch(
     target, target_lengths = pad(targets, lengths[1])
     source_layout = PaddingLayout(source_lengths, source.shape[1])
     target_layout = PaddingLayout(target_lengths - 1, target.shape[1] - 1)
-    n_targets = len(target_layout.indices)
-    ids = (source, source_lengths, target, target_lengths)
     layouts = (source_layout, target_layout)
-    indices = (layout.indices for layout in layouts)
-    masks = (layout.mask for layout in layouts)
+    n_targets = len(target_layout.indices)
+    ids = [source, source_lengths, target, target_lengths]
+    indices = [layout.indices for layout in layouts]
+    masks = [layout.mask for layout in layouts]
     moved = to_device([*ids, *indices, *masks], device)
-    source, source_lengths, target, target_lengths = moved[:4]
     source_layout.indices, target_layout.indices = moved[4:6]
     source_layout.mask, target_layout.mask = moved[6:]
+    source, source_lengths, target, target_lengths = moved[:4]
     return Batch(
-        source,
-        source_lengths,
-        target,
-        target_lengths,
-        source_layout,
-        target_layout,
-        n_targets,
+        source, source_lengths, target, target_lengths, *layouts, n_targets
     )
 
 
@@ -93,7 +89,7 @@ def _longest(examples: Sequence[Example]) -> tuple[int, int]:
     return max(map(len, sources)), max(map(len, targets)) - 1
 
 
-class BatchLoader:
+class TranslationBatches:
     """Batches without end: the same number is always the same batch.
 
     Args:
@@ -132,13 +128,16 @@ class BatchLoader:
         """Return how many batches an epoch has."""
         return len(self.order)
 
-    def __getitem__(self, number: int) -> Batch:
+    def __getitem__(self, number: int) -> Any:
         """Return batch number 0, 1, …, through one epoch after another."""
         epoch, i = divmod(number, len(self.order))
         if epoch != self._epoch:
             self._epoch = epoch
             self.order = self._shuffle(epoch)
-        rows = [self.examples[row] for row in self.order[i]]
+        return self.collate([self.examples[row] for row in self.order[i]])
+
+    def collate(self, rows: Sequence[Example]) -> Any:
+        """Return examples as one batch; other tasks make their own."""
         lengths = _longest(rows)
         source, target = (
             bucket_length(length, max_length, self.device)
@@ -151,6 +150,17 @@ class BatchLoader:
     def fingerprint(self) -> str:
         """Return a digest of the examples, by which a run knows its own."""
         return hashlib.sha256(json.dumps(self.examples).encode()).hexdigest()
+
+
+@runtime_checkable
+class BatchSource(Protocol):
+    """Numbered batches, each with n_targets; an epoch has len of them."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Any: ...
+
+    def fingerprint(self) -> str: ...
 
 
 def to_device(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
@@ -168,27 +178,3 @@ def to_device(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
         piece.view(tensor.dtype).view(tensor.shape)
         for piece, tensor in zip(pieces, tensors, strict=True)
     ]
-
-
-class Prefetcher:
-    """Batches of a source, one of which may be made ahead of its time.
-
-    A GPU computes while the CPU goes on. Who prefetches before waiting for
-    the GPU has the next batch when it is done.
-    """
-
-    def __init__(self, batches: Any) -> None:
-        self.batches = batches
-        self._ahead: tuple[int, Any] | None = None
-
-    def prefetch(self, number: int) -> None:
-        """Make this batch now, and keep it for when it is asked for."""
-        self._ahead = (number, self.batches[number])
-
-    def __getitem__(self, number: int) -> Any:
-        """Return a batch, whether it was made ahead or not."""
-        ahead = self._ahead
-        self._ahead = None
-        if ahead is None or ahead[0] != number:
-            return self.batches[number]
-        return ahead[1]

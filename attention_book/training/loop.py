@@ -1,6 +1,8 @@
-# Made from docs/source/training-loop.md (cf946c36aab0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (f621a4f528ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The training loop. Explained in the chapter "Training"."""
+
 import math
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -8,38 +10,21 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from attention_book.compute import (
-    ComputeConfig,
     compute_context,
     get_compute_config,
     seeded,
 )
-from attention_book.training.config import TrainingConfig
-from attention_book.training.loading import Prefetcher
-from attention_book.training.objective import (
-    LossFunction,
-    ModelWithLoss,
-    translation_loss,
-)
+from attention_book.training.config import TrainingConfig, learning_rate_at
+from attention_book.training.loading import BatchSource
+from attention_book.training.losses import LossFunction, translation_loss
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
-from attention_book.training.schedule import learning_rate_at
 
 
-__all__ = ["BatchSource", "Trainer", "validation_loss"]
-
-
-@runtime_checkable
-class BatchSource(Protocol):
-    """Numbered batches, each with n_targets; an epoch has len of them."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int, /) -> Any: ...
-
-    def fingerprint(self) -> str: ...
+__all__ = ["Trainer"]
 
 
 class Trainer:
-    """Updates a model's parameters to lower its loss.
+    """Lowers the loss of a model, step by step, with AdamW.
 
     Args:
         model: Is trained in place, on the device where it lies.
@@ -65,12 +50,11 @@ class Trainer:
         strategy.check(config)
         self.model: Any = model
         self.batches = batches
-        self._prefetcher = Prefetcher(batches)
         self.config = config
         self.strategy = strategy
         self.device = next(model.parameters()).device
         self.compute = get_compute_config(self.device, config.precision)
-        self.model_with_loss = strategy.wrap(ModelWithLoss(model, loss_fn))
+        self.loss_of: Any = strategy.wrap(model, loss_fn)
         self.losses: list[float] = []
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -79,6 +63,7 @@ class Trainer:
             fused=True,
         )
         self.scaler = self.compute.scaler()
+        self._ahead: dict[int, Any] = {}  # a batch made before its step
 
     def step(self) -> float:
         """Update the parameters once; return the mean loss before.
@@ -91,13 +76,13 @@ class Trainer:
         number = len(self.losses) + 1
         self.model.train()
         self.optimizer.zero_grad()
-        total = self._accumulate_gradients(number)
+        total = self._backward(number)
         self.scaler.unscale_(self.optimizer)
         norm = clip_grad_norm_(self.model.parameters(), config.max_grad_norm)
         both = torch.stack([total, self.strategy.gather(norm)])
-        if number < config.max_steps:
-            first = number * config.accumulation_steps + self.strategy.rank
-            self._prefetcher.prefetch(first)  # while a GPU computes
+        if number < config.max_steps:  # while a GPU computes
+            first = self._numbers(number + 1)[0]
+            self._ahead = {first: self.batches[first]}
         loss, grad_norm = both.tolist()  # waits for a GPU once
         _check_finite(number, loss, grad_norm, self.scaler)
         rate = learning_rate_at(number, config)
@@ -107,28 +92,33 @@ class Trainer:
         self.losses.append(loss)
         return loss
 
-    def _accumulate_gradients(self, number: int) -> Float[Tensor, ""]:
+    def _numbers(self, step: int) -> range:
+        """Return which batches of a step this process computes."""
+        end = step * self.config.accumulation_steps
+        start = end - self.config.accumulation_steps
+        return range(start + self.strategy.rank, end, self.strategy.size)
+
+    def _backward(self, step: int) -> Float[Tensor, ""]:
         """Add up the gradients of a step; return its mean loss."""
         config = self.config
-        strategy = self.strategy
         compute = self.compute
         n = config.accumulation_steps
+        numbers = self._numbers(step)
         total = torch.zeros((), device=self.device)
-        end = number * n
-        for i in range(end - n + strategy.rank, end, strategy.size):
-            last = i + strategy.size >= end
+        for i in numbers:
             with (
-                strategy.gradient_sync(self.model_with_loss, last),
+                self.strategy.gradient_sync(self.loss_of, i == numbers[-1]),
                 seeded(compute, config.seed * 1_000_003 + i + 1),
                 compute_context(compute),
             ):
                 with compute.autocast():
-                    loss = self.model_with_loss(
-                        self._prefetcher[i], config.label_smoothing
-                    )
-                self.scaler.scale(loss * strategy.size / n).backward()
+                    ahead = self._ahead.pop(i, None)
+                    batch = self.batches[i] if ahead is None else ahead
+                    loss = self.loss_of(batch, config.label_smoothing)
+                mean = loss * self.strategy.size / n
+                self.scaler.scale(mean).backward()
             total += loss.detach() / n
-        return strategy.reduce(total)
+        return self.strategy.reduce(total)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return the progress: what is neither parameter nor optimiser."""
@@ -164,32 +154,3 @@ def _check_finite(
     raise ArithmeticError(
         f"step {step}: the loss is {loss}, the gradient norm {grad_norm}"
     )
-
-
-@torch.no_grad()
-def validation_loss(trainer: Trainer, batches: BatchSource) -> float:
-    """Return the mean loss of a target, in fp32, without label smoothing.
-
-    Processes share the batches of an epoch. All take equally many turns,
-    because to compute a layer may need them all; turns too many count 0.
-    """
-    strategy = trainer.strategy
-    n = len(batches)
-    turns = math.ceil(n / strategy.size) * strategy.size
-    total = torch.zeros(2, dtype=torch.float64)  # of losses and targets
-    was_training = trainer.model.training
-    trainer.model_with_loss.eval()
-    in_fp32 = ComputeConfig(trainer.device)
-    seed = trainer.config.seed
-    with seeded(trainer.compute, seed), compute_context(in_fp32):
-        for i in range(strategy.rank, turns, strategy.size):
-            batch = batches[i % n]
-            n_targets = batch.n_targets if i < n else 0
-            loss = trainer.model_with_loss(batch).item()
-            total[0] += loss * n_targets
-            total[1] += n_targets
-    trainer.model_with_loss.train(was_training)
-    if strategy.size > 1:  # NCCL adds up on GPUs only
-        total = strategy.reduce(total.to(trainer.device))
-    loss, n_targets = total.tolist()
-    return loss / n_targets

@@ -1,12 +1,23 @@
-# Made from docs/transformer/training.md (3f4654b05c9e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (cee051f362d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The loss of translations. Explained in the chapter "Training"."""
+
+from collections.abc import Callable
+
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book._checks import check_loss_inputs
+from attention_book.attention.packed import PackedMask
+from attention_book.models.decoder import teacher_forcing_pair
+from attention_book.models.transformer import Transformer
+from attention_book.training.loading import Batch
 
 
-__all__ = ["cross_entropy"]
+__all__ = ["LossFunction", "cross_entropy", "translation_loss"]
+
+
+LossFunction = Callable[..., Tensor]  # of model, batch, label smoothing
 
 
 def cross_entropy(
@@ -28,3 +39,25 @@ def cross_entropy(
     check_loss_inputs(x, weight, targets, label_smoothing)
     logits = F.linear(x, weight).float()
     return F.cross_entropy(logits, targets, label_smoothing=label_smoothing)
+
+
+def translation_loss(
+    model: Transformer,
+    batch: Batch,
+    label_smoothing: float = 0.0,
+    loss_fn: Callable[[Tensor, Tensor, Tensor, float], Tensor] = cross_entropy,
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of each next token, given the right ones so far."""
+    decoder_input, labels = teacher_forcing_pair(batch.target)
+    source = batch.source_layout
+    target = batch.target_layout
+    memory = source.unpad(model.source_embedding(batch.source))
+    memory = model.encoder(memory, PackedMask(source, source))
+    x = model.decoder(
+        target.unpad(model.target_embedding(decoder_input)),
+        memory,
+        PackedMask(target, source),
+        mask=PackedMask(target, target),
+    )
+    weight = model.target_embedding.tokens.weight
+    return loss_fn(x, weight, target.unpad(labels), label_smoothing)

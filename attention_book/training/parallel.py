@@ -1,13 +1,28 @@
-# Made from docs/source/training-loop.md (430d2c560f3f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from contextlib import AbstractContextManager, nullcontext
+# Made from docs/fast/many-devices.md (84f617a13d15). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""How processes share training. Explained in "Training on many devices"."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.parallel import DistributedDataParallel
 
 from attention_book.training.config import TrainingConfig
-from attention_book.training.objective import ModelWithLoss
+from attention_book.training.losses import LossFunction
 
 
-__all__ = ["SINGLE_PROCESS", "ParallelStrategy"]
+__all__ = [
+    "SINGLE_PROCESS",
+    "DataParallel",
+    "FullyShardedDataParallel",
+    "ModelWithLoss",
+    "ParallelStrategy",
+]
 
 
 class ParallelStrategy:
@@ -24,12 +39,14 @@ class ParallelStrategy:
     def check(self, config: TrainingConfig) -> None:
         """Raise ValueError if the work can't be shared evenly."""
 
-    def wrap(self, model_with_loss: ModelWithLoss) -> nn.Module:
-        """Make backward passes average their gradients over processes."""
-        return model_with_loss
+    def wrap(
+        self, model: nn.Module, loss_fn: LossFunction
+    ) -> Callable[..., Tensor]:
+        """Return the loss of a batch, whose gradients are averaged."""
+        return partial(loss_fn, model)
 
     def gradient_sync(
-        self, model_with_loss: nn.Module, last: bool
+        self, loss_of: Any, last: bool
     ) -> AbstractContextManager[None]:
         """Within it, gradients are averaged in a step's last backward only."""
         return nullcontext()
@@ -44,3 +61,97 @@ class ParallelStrategy:
 
 
 SINGLE_PROCESS = ParallelStrategy()
+
+
+class ModelWithLoss(nn.Module):
+    """A model and its loss, so that both are one call."""
+
+    def __init__(self, model: nn.Module, loss_fn: LossFunction) -> None:
+        super().__init__()
+        self.model = model
+        self.loss_fn = loss_fn
+
+    def forward(self, batch: Any, label_smoothing: float = 0.0) -> Tensor:
+        """Return the loss of a batch."""
+        return self.loss_fn(self.model, batch, label_smoothing)
+
+
+class DataParallel(ParallelStrategy):
+    """Each process has the whole model; their gradients are averaged (DDP).
+
+    Args:
+        device: What this process computes on.
+
+    Source: Li et al. (2020), §3.2.
+    """
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        self.device = torch.device(device)
+        self.rank = dist.get_rank()
+        self.size = dist.get_world_size()
+
+    def check(self, config: TrainingConfig) -> None:
+        """Raise ValueError if the work can't be shared evenly."""
+        if config.accumulation_steps % self.size:
+            raise ValueError(
+                "accumulation_steps must be a multiple of the number of "
+                f"processes, {self.size}, got {config.accumulation_steps}"
+            )
+
+    def wrap(
+        self, model: nn.Module, loss_fn: LossFunction
+    ) -> Callable[..., Tensor]:
+        """Average the gradients while the backward pass is under way."""
+        return DistributedDataParallel(
+            ModelWithLoss(model, loss_fn), gradient_as_bucket_view=True
+        )
+
+    def gradient_sync(
+        self, loss_of: Any, last: bool
+    ) -> AbstractContextManager[None]:
+        """Within it, gradients are reduced in the last backward pass only."""
+        no_sync: AbstractContextManager[None] = loss_of.no_sync()
+        return nullcontext() if last else no_sync
+
+    def reduce(self, number: Tensor) -> Tensor:
+        """Add up a number of each process; the sum lies where it lay."""
+        total = number.to(self.device, copy=True)
+        dist.all_reduce(total)
+        return total.to(number.device)
+
+
+class FullyShardedDataParallel(DataParallel):
+    """Each process keeps a shard of each parameter, gradient and average.
+
+    Args:
+        device: What this process computes on.
+
+    Source: Rajbhandari et al. (2020), §5.3; PyTorch's fully_shard (FSDP2).
+    """
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        super().__init__(device)
+        self.mesh = init_device_mesh(self.device.type, (self.size,))
+
+    def wrap(self, model: Any, loss_fn: LossFunction) -> Callable[..., Tensor]:
+        """Shard each layer, and then, as one more layer, what is left."""
+        from torch.distributed.fsdp import fully_shard  # takes a second
+
+        model_with_loss = ModelWithLoss(model, loss_fn)
+        layers = (*model.encoder.layers, *model.decoder.layers)
+        for module in (*layers, model_with_loss):
+            fully_shard(module, mesh=self.mesh, reshard_after_forward=True)
+        return model_with_loss
+
+    @contextmanager
+    def gradient_sync(self, loss_of: Any, last: bool) -> Iterator[None]:
+        """Within it, gradients are reduced in the last backward pass only."""
+        loss_of.set_requires_gradient_sync(last)
+        loss_of.set_is_last_backward(last)
+        yield
+
+    def gather(self, tensor: Tensor) -> Tensor:
+        """Put together a tensor whose shards lie with the processes."""
+        from torch.distributed.tensor import DTensor
+
+        return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor

@@ -1,14 +1,36 @@
-# Made from docs/source/sound-and-graphs.md (f191f80d89ac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (98f7d98f2c9b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training on batches drawn at random. Explained in "Training"."""
+
+import random
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_positive, check_size
+from attention_book._checks import check_size
+from attention_book.training.config import TrainingConfig
+from attention_book.training.loop import Trainer
 
 
 __all__ = ["minimize"]
+
+
+class _Draws:
+    """Random generators by number, from each of which a batch is drawn."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, number: int) -> torch.Generator:
+        rng = random.Random(f"{self.seed} {number}")
+        return torch.Generator().manual_seed(rng.getrandbits(63))
+
+    def fingerprint(self) -> str:
+        return f"drawn from seed {self.seed}"
 
 
 def minimize(
@@ -18,35 +40,33 @@ def minimize(
     max_steps: int,
     learning_rate: float,
     seed: int,
-) -> None:
-    """Train a model in place, and leave it in eval mode.
-
-    AdamW; the rate rises for a tenth of the steps and falls along a cosine;
-    gradients have a norm of 1 at most.
+) -> list[float]:
+    """Train a model in place, leave it in eval mode, return the losses.
 
     Args:
         model: What is trained.
         loss_of: Draws a batch from the generator and returns its loss.
         max_steps: Number of batches.
-        learning_rate: Its peak.
-        seed: Decides the batches.
+        learning_rate: Where the cosine begins, after a tenth of the steps.
+        seed: Decides batches and dropout.
 
     Raises:
         ValueError: A number is out of range.
     """
     check_size("max_steps", max_steps)
-    check_positive("learning_rate", learning_rate)
-    generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, learning_rate, total_steps=max_steps + 1, pct_start=0.1
+    config = TrainingConfig(
+        max_steps=max_steps,
+        learning_rate=learning_rate,
+        warmup_steps=max(1, max_steps // 10),
+        seed=seed,
     )
-    model.train()
+    trainer = Trainer(
+        model,
+        _Draws(seed),
+        config,
+        lambda _, generator, __: loss_of(generator),
+    )
     for _ in range(max_steps):
-        loss = loss_of(generator)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+        trainer.step()
     model.eval()
+    return trainer.losses

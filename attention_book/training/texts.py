@@ -1,20 +1,22 @@
-# Made from docs/language/tasks.md (46410a09f1b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Training of classifiers of text.
+# Made from docs/language/tasks.md (92280f135366). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training a classifier of texts. Explained in "Three shapes of task"."""
 
-Explained in the chapter "Three shapes of task".
-"""
-
-import random
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from attention_book._checks import check_positive, check_size
-from attention_book.data.batches import make_batches, pad
+from attention_book._checks import check_size
+from attention_book.data.batches import pad
+from attention_book.training.config import TrainingConfig
+from attention_book.training.loading import TranslationBatches
+from attention_book.training.loop import Trainer
 
 
 __all__ = ["IGNORED", "Example", "collate", "predict", "train_classifier"]
@@ -24,13 +26,20 @@ IGNORED = -100  # the label that cross_entropy leaves out
 Example = tuple[list[int], list[int]]  # token ids, and labels
 
 
-def collate(
-    examples: Sequence[Example],
-) -> tuple[
-    Int[Tensor, "batch length"],
-    Int[Tensor, " batch"],
-    Int[Tensor, "batch labels"],
-]:
+class _TextBatch(NamedTuple):
+    """Examples that are trained on together."""
+
+    token_ids: Int[Tensor, "batch length"]
+    lengths: Int[Tensor, " batch"]
+    labels: Int[Tensor, "batch labels"]
+
+    @property
+    def n_targets(self) -> int:
+        """How many labels are real."""
+        return int((self.labels != IGNORED).sum())
+
+
+def collate(examples: Sequence[Example]) -> _TextBatch:
     """Pad examples; return token ids, lengths and labels.
 
     Raises:
@@ -40,7 +49,27 @@ def collate(
         raise ValueError("examples must not be empty, got none")
     token_ids, lengths = pad([tokens for tokens, _ in examples])
     labels = [torch.tensor(label) for _, label in examples]
-    return token_ids, lengths, pad_sequence(labels, True, IGNORED)
+    return _TextBatch(token_ids, lengths, pad_sequence(labels, True, IGNORED))
+
+
+class _TextBatches(TranslationBatches):
+    """Batches of texts and their labels, as numbered as those of pairs."""
+
+    def collate(self, rows: Sequence[Example]) -> _TextBatch:
+        return _TextBatch(*(x.to(self.device) for x in collate(rows)))
+
+
+def _text_loss(
+    model: nn.Module, batch: _TextBatch, label_smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the labels under the model's logits."""
+    logits = model(batch.token_ids, batch.lengths).flatten(0, -2)
+    return F.cross_entropy(
+        logits.float(),
+        batch.labels.flatten(),
+        ignore_index=IGNORED,
+        label_smoothing=label_smoothing,
+    )
 
 
 def train_classifier(
@@ -51,43 +80,39 @@ def train_classifier(
     learning_rate: float,
     batch_tokens: int = 600,
     seed: int = 0,
-) -> None:
-    """Train a classifier of tokens or of sequences, with AdamW.
+) -> list[float]:
+    """Train a classifier of tokens or of sequences; return its losses.
 
     Args:
         model: Returns the logits of token ids and lengths.
         examples: As many labels as tokens each, or one.
         n_epochs: How often each example is seen.
-        learning_rate: The largest, which a cycle rises to and falls from.
+        learning_rate: Where the cosine begins, after a tenth of the steps.
         batch_tokens: Largest size of a batch, padding included.
-        seed: Of the order of the batches.
+        seed: Decides dropout and the order of the batches.
 
     Raises:
         ValueError: A number is out of range, or there are no examples.
     """
     check_size("n_epochs", n_epochs)
-    check_positive("learning_rate", learning_rate)
-    rng = random.Random(seed)
-    n_tokens = [len(tokens) for tokens, _ in examples]
-    batches: list[list[int]] = []
-    for _ in range(n_epochs):
-        batches += make_batches(n_tokens, batch_tokens, rng)
-    if not batches:
-        raise ValueError("examples must not be empty, got none")
-    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.1)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, learning_rate, total_steps=len(batches)
+    config = TrainingConfig(
+        batch_tokens=batch_tokens,
+        learning_rate=learning_rate,
+        betas=(0.9, 0.999),
+        weight_decay=0.1,
+        max_grad_norm=math.inf,
+        seed=seed,
     )
-    model.train()
-    for batch in batches:
-        token_ids, lengths, labels = collate([examples[i] for i in batch])
-        logits = model(token_ids, lengths).flatten(0, -2)
-        loss = F.cross_entropy(logits, labels.flatten(), ignore_index=IGNORED)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
+    device = next(model.parameters()).device
+    batches = _TextBatches(examples, config, device)
+    steps = n_epochs * len(batches)
+    warmup_steps = max(1, steps // 10)
+    config = replace(config, max_steps=steps, warmup_steps=warmup_steps)
+    trainer = Trainer(model, batches, config, _text_loss)
+    for _ in range(steps):
+        trainer.step()
     model.eval()
+    return trainer.losses
 
 
 @torch.no_grad()
