@@ -330,8 +330,10 @@ def test_a_chapter_is_excused_until_it_keeps_the_limits(
 
 
 def test_a_public_name_is_defined_where_it_ships_alone() -> None:
-    shipped = '```python title="attention_book/{}.py"\ndef peel(): ...\n```\n\n'
-    own = '```python\ndef {}(): ...\n```\n\n'
+    shipped = (
+        '```python title="attention_book/{}.py"\ndef peel(): ...\n```\n\n'
+    )
+    own = "```python\ndef {}(): ...\n```\n\n"
     stub = '```python exercise="apple-1"\ndef peel(): ...\n```\n'
 
     def faults(title: str, *blocks: str) -> list[str]:
