@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d369eddf10e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (e06a5b5ad039). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.convolution import ConvolutionAsAttention
 from attention_book.attention.entmax import EntmaxAttention, SparsemaxAttention
@@ -38,12 +38,15 @@ from attention_book.evaluation import (
     equalized_odds_difference,
     expected_calibration_error,
 )
-from attention_book.generation.beam import beam_search
+from attention_book.generation import (
+    Translator,
+    beam_search,
+    generate,
+    generate_text,
+    sampler,
+)
 from attention_book.generation.classifier import Classifier
-from attention_book.generation.generate import generate
-from attention_book.generation.strategies import sampler
-from attention_book.generation.text import fill_blank, generate_text
-from attention_book.generation.translator import Translator
+from attention_book.generation.text import fill_blank
 from attention_book.interpret import (
     activation_patching,
     attribution_patching,

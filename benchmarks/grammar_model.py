@@ -27,8 +27,12 @@ import torch
 from attention_book.data.punctuation import detokenize
 from attention_book.data.split import make_split
 from attention_book.data.wide_grammar import make_wide_split
-from attention_book.generation.confidence import Calibration, Translation
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation import (
+    GRAMMAR,
+    Calibration,
+    Translation,
+    Translator,
+)
 from attention_book.io.models import load_model, save_model
 
 

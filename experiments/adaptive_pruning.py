@@ -17,7 +17,7 @@ from attention_book.attention.gates import GatedAttention, expected_heads
 from attention_book.attention.pruning import head_importance, prune_heads
 from attention_book.attention.replacing import replace_attention
 from attention_book.cli.corpora import Corpus, load_corpus
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.interpret import find_heads, without_heads
 from attention_book.models.transformer import Transformer
 from attention_book.training import (
@@ -193,7 +193,7 @@ def retrained(
     owner: Translator, heads: list[Head], examples: list[Example], seed: int
 ) -> Transformer:
     """The model without these heads, trained for a while longer."""
-    model = prune_heads(owner.model, grouped(heads)).train()
+    model = prune_heads(owner.model, grouped(heads)).train().requires_grad_()
     config = TrainingConfig(
         max_steps=MORE_STEPS, learning_rate=5e-4, warmup_steps=10, seed=seed
     )

@@ -10,8 +10,7 @@ import torch
 
 from attention_book.cli.corpora import load_corpus, train_tokenizers
 from attention_book.data.punctuation import detokenize
-from attention_book.generation.scores import score
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator, score
 from attention_book.models.transformer import (
     PRESETS,
     Transformer,

@@ -20,7 +20,7 @@ from attention_book.cli.corpora import load_corpus
 from attention_book.data.digits import digits
 from attention_book.data.split import make_split
 from attention_book.evaluation import TracedGrammar
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.interpret import (
     gradient_x_input,
     integrated_gradients,

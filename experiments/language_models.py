@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.generation.strategies import sampler
-from attention_book.generation.text import fill_blank, generate_text
+from attention_book.generation import sampler
+from attention_book.generation.text import fill_blank
+from attention_book.models import generate_text
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,

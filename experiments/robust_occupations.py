@@ -22,7 +22,7 @@ from attention_book.evaluation import (
     equalized_odds_difference,
     with_counterparts,
 )
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from experiments.fitting import fit

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from attention_book.cli.corpora import load_corpus, train_tokenizers
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.io.models import save_model
 from attention_book.models.transformer import (
     PRESETS,

@@ -34,9 +34,7 @@ from attention_book.attention.replacing import replace_attention
 from attention_book.attention.spans import SpanAttention, mean_span
 from attention_book.attention.sparse import entmax, entmax15, sparsemax
 from attention_book.data.batches import pad
-from attention_book.generation.beam import beam_search
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.generate import generate
+from attention_book.generation import IncrementalDecoder, beam_search, generate
 from attention_book.interpret import find_heads, without_heads
 from attention_book.io.models import save_model
 from tests.factories import make_transformer, make_varied, make_vit

@@ -24,8 +24,7 @@ from attention_book.cli.corpora import Corpus
 from attention_book.cli.translate import Source, read_lines
 from attention_book.data.digits import digits
 from attention_book.data.split import make_split
-from attention_book.generation.confidence import Translation
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation import GRAMMAR, Translation, Translator
 from attention_book.io.files import read_tensors
 from attention_book.io.models import load_model
 from attention_book.tokenizers.words import WordTokenizer

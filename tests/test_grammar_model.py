@@ -9,7 +9,7 @@ import pytest
 
 from attention_book.data.split import make_split
 from attention_book.data.wide_grammar import make_wide_split
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation import GRAMMAR, Translator
 from attention_book.models.transformer import PRESETS
 from benchmarks.grammar_model import (
     PEOPLE,

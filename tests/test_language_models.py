@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from attention_book.data.masking import IGNORED, mask_tokens
-from attention_book.generation.strategies import sampler
-from attention_book.generation.text import fill_blank, generate_text
+from attention_book.generation import generate_text, sampler
+from attention_book.generation.text import fill_blank
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from attention_book import beam_search, generate
 from attention_book.cli import app
 from attention_book.data.split import make_split
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.io.pretrained import (
     JoinedViews,
     MarianTransformer,

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (f597d5c4a0c3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (0fe3860c92bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import time
 from typing import Annotated
 

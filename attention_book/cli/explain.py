@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (e46aca6e8ba1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (7e1e2bba37eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from pathlib import Path
 from typing import Annotated
 

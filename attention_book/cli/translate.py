@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (726d686607e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (045cdabf5e36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 import codecs
 import contextlib
 import io

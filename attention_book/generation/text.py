@@ -1,30 +1,52 @@
-# Made from docs/source/text-generation.md (2068668d3646). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (cc7af1253882). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Continuing a prompt with a causal language model.
+
+Explained in the chapter "Continuing, filling blanks, counting n-grams".
+"""
+
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 
-from attention_book._checks import check_size, check_token_ids
+from attention_book._checks import check_size
 from attention_book.attention.caches import KeyValueCache
-from attention_book.generation.strategies import NextToken, greedy
-from attention_book.models.language import (
-    CausalLanguageModel,
-    MaskedLanguageModel,
+from attention_book.generation.decoder import (
+    CachedState,
+    Lengths,
+    Logits,
+    Source,
 )
+from attention_book.generation.generate import generate
+from attention_book.generation.strategies import NextToken, greedy
+from attention_book.models.language import CausalLanguageModel
 from attention_book.tokenizers.special_tokens import EOS
 
 
-__all__ = ["Candidate", "fill_blank", "generate_text"]
+__all__ = ["PromptDecoder", "generate_text"]
 
 
-class Candidate(NamedTuple):
-    """A token, and how probable it is."""
+class PromptDecoder:
+    """Generates with a causal language model, whose sources are prompts."""
 
-    token_id: int
-    probability: float
+    sync_every = 1
+
+    def __init__(self, model: CausalLanguageModel) -> None:
+        self.model = model
+
+    def prefill(
+        self, source: Source, lengths: Lengths, max_length: int
+    ) -> tuple[CachedState, Logits]:
+        """Read prompts, all of one length, in one pass."""
+        device = next(self.model.parameters()).device
+        capacity = source.shape[1] + max_length
+        n_layers = self.model.config.n_layers
+        state = CachedState(
+            lambda ids, state: self.model(ids.to(device), state.caches),
+            [KeyValueCache(capacity) for _ in range(n_layers)],
+        )
+        return state, state.forward(source, state)[:, -1]
 
 
-@torch.no_grad()
 def generate_text(
     model: CausalLanguageModel,
     prompt: Sequence[int],
@@ -34,9 +56,6 @@ def generate_text(
     eos_id: int | None = EOS,
 ) -> list[int]:
     """Continue a prompt, up to eos_id or max_length.
-
-    Each layer keeps keys and values in a cache, so that a token is computed
-    once: the prompt in one pass, every later token in one of its own.
 
     Args:
         model: In eval mode.
@@ -60,57 +79,12 @@ def generate_text(
             f"positions) in tokens, got a prompt of {len(prompt)} and "
             f"max_length {max_length}"
         )
-    device = model.encoder.tokens.weight.device
-    caches = [KeyValueCache(max_length) for _ in range(model.config.n_layers)]
-    generated = list(prompt)
-    new_ids = torch.tensor([generated], device=device)
-    while len(generated) < max_length:
-        logits = model(new_ids, caches)
-        new_ids = next_token(logits[:, -1])[:, None]
-        generated.append(int(new_ids))
-        if generated[-1] == eos_id:
-            break
-    return generated
-
-
-@torch.no_grad()
-def fill_blank(
-    model: MaskedLanguageModel,
-    token_ids: Sequence[int],
-    mask_id: int,
-    *,
-    n_best: int = 5,
-) -> list[list[Candidate]]:
-    """Return the most probable tokens for each `<mask>`, the best first.
-
-    Args:
-        model: In eval mode.
-        token_ids: Of a text in which one or more tokens are mask_id.
-        mask_id: The id of `<mask>`, which is never a candidate.
-        n_best: How many candidates to return.
-
-    Raises:
-        ValueError: There is no `<mask>`, or an id or n_best is out of range.
-    """
-    vocab_size = model.config.vocab_size
-    check_size("n_best", n_best)
-    if n_best >= vocab_size:
-        raise ValueError(
-            f"n_best must be below {vocab_size}, the size of the vocabulary, "
-            f"got {n_best}"
-        )
-    device = model.encoder.tokens.weight.device
-    ids = torch.tensor([list(token_ids)], device=device)
-    is_blank = ids[0] == mask_id
-    if not is_blank.any():
-        raise ValueError(f"token_ids must hold mask_id {mask_id}, got none")
-    check_token_ids("token_ids", ids, vocab_size)
-    logits = model(ids)[0, is_blank].float()
-    logits[:, mask_id] = float("-inf")
-    best = logits.softmax(-1).topk(n_best)
-    return [
-        [Candidate(*pair) for pair in zip(found, shares, strict=True)]
-        for found, shares in zip(
-            best.indices.tolist(), best.values.tolist(), strict=True
-        )
-    ]
+    (found,) = generate(
+        PromptDecoder(model),
+        torch.tensor([list(prompt)]),
+        torch.tensor([len(prompt)]),
+        max_length=max_length - len(prompt),
+        next_token=next_token,
+        eos_id=eos_id,
+    )
+    return [*prompt, *found]

@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (3fa3bc5c3e40). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (19f55d4acd1c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 from typing import Any, NamedTuple
 
 import torch
