@@ -32,9 +32,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.attention.positions import SinusoidalPositions
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.generate import generate
+from attention_book.generation import IncrementalDecoder, generate
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from benchmarks.sidebyside import (
@@ -193,7 +191,7 @@ def ours(
     decoder: IncrementalDecoder, source: Tensor, n: int
 ) -> list[list[int]]:
     lengths = torch.full((len(source),), source.shape[1])
-    return fast_generate(
+    return generate(
         decoder, source, lengths, max_length=n, next_token=greedy_without_eos
     )
 

@@ -30,9 +30,11 @@ from attention_book.compute import (
     get_compute_config,
     inference_copy,
 )
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_generate import fast_generate
+from attention_book.generation import (
+    CUDAGraphDecoder,
+    IncrementalDecoder,
+    generate,
+)
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT, ViTConfig
 from attention_book.profiling import (
@@ -242,8 +244,8 @@ def decoding(device: str, sizes: Sizes) -> dict[str, float]:
     torch.manual_seed(0)
     model = Transformer(sizes.model)
     plain = IncrementalDecoder(model, compute)
-    static = StaticDecoder(model, compute)
-    compiled = StaticDecoder(model, compute, backend="inductor")
+    static = CUDAGraphDecoder(model, compute)
+    compiled = CUDAGraphDecoder(model, compute, backend="inductor")
     n = sizes.length
     found = {}
     for rows in sizes.decoding_rows:
@@ -251,15 +253,15 @@ def decoding(device: str, sizes: Sizes) -> dict[str, float]:
         lengths = torch.full((rows,), n)
         runs = {
             "step by step": partial(
-                fast_generate, plain, source, lengths, max_length=n
+                generate, plain, source, lengths, max_length=n
             ),
             "captured": partial(
-                static.generate, source, lengths, max_length=n
+                generate, static, source, lengths, max_length=n
             ),
         }
         if compute.uses_cuda_graphs:
             runs["captured, compiled"] = partial(
-                compiled.generate, source, lengths, max_length=n
+                generate, compiled, source, lengths, max_length=n
             )
         with compute_context(compute):
             times = side_by_side(runs, sizes.rounds, compute)
@@ -320,12 +322,14 @@ def beside(device: str, sizes: Sizes) -> dict[str, float]:
         there: Any = inference_copy(model, compute)
         if name == "ours":
             lengths = torch.full((rows,), n)
-            how: Any = partial(
-                fast_generate, IncrementalDecoder(there, compute)
+            kind = (
+                CUDAGraphDecoder
+                if compute.uses_cuda_graphs
+                else IncrementalDecoder
             )
-            if compute.uses_cuda_graphs:
-                how = StaticDecoder(there, compute).generate
-            decoders[name] = partial(how, source, lengths, max_length=n)
+            decoders[name] = partial(
+                generate, kind(there, compute), source, lengths, max_length=n
+            )
         else:
             decoders[name] = partial(
                 there.generate,

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.attention.gates import GatedAttention, expected_heads
-from attention_book.data.sources import Corpus, load_corpus
-from attention_book.generation.translator import Translator
+from attention_book.cli.corpora import load_corpus
+from attention_book.data.sources import Corpus
+from attention_book.generation import Translator
 from attention_book.interpret import find_heads, without_heads
 from attention_book.interpret.importance import head_importance
 from attention_book.interpret.pruning import prune_heads
@@ -194,7 +195,7 @@ def retrained(
     owner: Translator, heads: list[Head], examples: list[Example], seed: int
 ) -> Transformer:
     """The model without these heads, trained for a while longer."""
-    model = prune_heads(owner.model, grouped(heads)).train()
+    model = prune_heads(owner.model, grouped(heads)).train().requires_grad_()
     config = TrainingConfig(
         max_steps=MORE_STEPS, learning_rate=5e-4, warmup_steps=10, seed=seed
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.punctuation import detokenize

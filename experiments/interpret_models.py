@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attention_book.data.digits import load_digits
 from attention_book.data.sources import load_corpus
 from attention_book.data.split import make_split
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.interpret import (
     gradient_x_input,
     integrated_gradients,

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.data.split import make_split
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.interpret import (
     attention_flow,
     attention_rollout,

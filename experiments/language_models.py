@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.generation.strategies import sampler
+from attention_book.generation import sampler
 from attention_book.generation.text import generate_text
 from attention_book.models.language import (
     CausalLanguageModel,

@@ -27,10 +27,14 @@ from sacrebleu.significance import PairedTest
 from attention_book.data.batches import pad
 from attention_book.data.cleaning import clean, dedup_key, split_pairs
 from attention_book.data.readers import CATALOGUES, Pair, read_catalogues
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.strategies import NextToken, greedy, sampler
+from attention_book.generation import (
+    IncrementalDecoder,
+    NextToken,
+    greedy,
+    sampler,
+)
+from attention_book.generation.beam import beam_search
+from attention_book.generation.generate import generate
 from attention_book.io import load_checkpoint, save_checkpoint
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
@@ -279,7 +283,7 @@ class Decoding:
         return generated
 
     def _in_batches(
-        self, decode: Callable[..., list[list[int]]], **options: Any
+        self, decode: Callable[..., Sequence[list[int]]], **options: Any
     ) -> list[list[int]]:
         """Decode sources of like length together, as a Translator does."""
         generated: list[list[int]] = [[] for _ in self.sources]
@@ -305,10 +309,10 @@ class Decoding:
         return self.kept(
             f"beam-{beam_size}-{length_penalty}",
             lambda: (
-                self._in_batches(fast_generate, next_token=greedy)
+                self._in_batches(generate, next_token=greedy)
                 if beam_size == 1
                 else self._in_batches(
-                    fast_beam_search,
+                    beam_search,
                     beam_size=beam_size,
                     length_penalty=length_penalty,
                 )
@@ -323,7 +327,7 @@ class Decoding:
                 1000 * self.seed + number
             )
             strategy: NextToken = sampler(generator, top_p=top_p)
-            return self._in_batches(fast_generate, next_token=strategy)
+            return self._in_batches(generate, next_token=strategy)
 
         return self.kept(f"sample-{top_p}-{number}", make)
 

@@ -17,7 +17,7 @@ from attention_book.evaluation import (
     accuracy_by_group,
     equalized_odds_difference,
 )
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from corpora.biased.occupations import (

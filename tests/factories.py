@@ -10,7 +10,7 @@ import torch
 
 from attention_book.compute import get_compute_config
 from attention_book.data.batches import pad
-from attention_book.generation.generate import generate
+from attention_book.generation import generate
 from attention_book.models.text import TextConfig
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT, ViTConfig

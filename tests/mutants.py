@@ -39,7 +39,7 @@ NAMES = {  # the tests of a module, where its name does not tell
     "checks": ("checks", "bad_input"),
     "cli": ("cli", "cli_exercises"),
     "corpus": ("corpus", "grammar_model"),
-    "decoding": ("decoding", "confidence"),
+    "generation": ("decoding", "fast_decoding", "confidence"),
     "export": ("weave", "labs"),
     "gpu": ("roofline",),
     "hooks": ("weave", "build"),

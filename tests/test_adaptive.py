@@ -29,9 +29,7 @@ from attention_book.attention.sparse import (
     sparsemax,
 )
 from attention_book.data.batches import pad
-from attention_book.generation.beam import beam_search
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.generate import generate
+from attention_book.generation import IncrementalDecoder, beam_search, generate
 from attention_book.interpret import find_heads, without_heads
 from attention_book.interpret.importance import head_importance
 from attention_book.interpret.pruning import PrunedAttention, prune_heads

@@ -39,14 +39,14 @@ from attention_book.attention.positions import (
 )
 from attention_book.compute import ON_CPU
 from attention_book.data.split import make_split
-from attention_book.generation.beam import beam_search
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.generate import generate
-from attention_book.generation.strategies import sampler
-from attention_book.generation.translator import Translator
+from attention_book.generation import (
+    CUDAGraphDecoder,
+    IncrementalDecoder,
+    Translator,
+    beam_search,
+    generate,
+    sampler,
+)
 from attention_book.interpret import (
     attention_flow,
     attention_rollout,
@@ -240,17 +240,13 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "learned model": (learned, sources | {"target": target}),
         "generate": (lambda **kw: generate(model, **kw), sources | limit),
         "beam_search": (lambda **kw: beam_search(model, **kw), sources | beam),
-        "fast_generate": (
-            lambda **kw: fast_generate(decoder, **kw),
+        "incremental decoder": (
+            lambda **kw: generate(decoder, **kw),
             sources | limit,
         ),
-        "fast_beam_search": (
-            lambda **kw: fast_beam_search(decoder, **kw),
+        "captured decoder": (
+            lambda **kw: beam_search(CUDAGraphDecoder(model, ON_CPU), **kw),
             sources | beam,
-        ),
-        "static decoder": (
-            StaticDecoder(model, ON_CPU).generate,
-            sources | limit,
         ),
         "sampler": (
             lambda **kw: sampler(torch.Generator(), **kw)(floats(2, 11)),
@@ -538,15 +534,13 @@ def test_nothing_to_translate_is_translated_to_nothing() -> None:
     model = make_transformer()
     source = torch.zeros(0, 5, dtype=torch.long)
     lengths = torch.zeros(0, dtype=torch.long)
-    decoder = IncrementalDecoder(model)
-    for call in (
-        lambda **kw: generate(model, **kw),
-        lambda **kw: beam_search(model, **kw),
-        lambda **kw: fast_generate(decoder, **kw),
-        lambda **kw: fast_beam_search(decoder, **kw),
-        StaticDecoder(model, ON_CPU).generate,
-    ):
-        assert call(source=source, lengths=lengths, max_length=3) == []
+    for search in generate, beam_search:
+        for decoder in (
+            model,
+            IncrementalDecoder(model),
+            CUDAGraphDecoder(model, ON_CPU),
+        ):
+            assert search(decoder, source, lengths, max_length=3) == []
     x = torch.zeros(2, 0, 24)
     for kind in MultiHeadAttention, RotaryAttention, ALiBiAttention:
         mask = padding_mask(torch.tensor([0, 0]), 0)

@@ -24,8 +24,7 @@ from attention_book.cli.translate import read_lines
 from attention_book.data.digits import load_digits
 from attention_book.data.sources import Corpus
 from attention_book.data.split import make_split
-from attention_book.generation.confidence import Translation
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation import GRAMMAR, Translation, Translator
 from attention_book.io import load_model, read_tensors
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import BatchLoader, Trainer, TrainingConfig

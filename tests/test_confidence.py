@@ -3,17 +3,15 @@
 import copy
 import math
 import random
+from typing import Any
 
 import pytest
 import torch
 
-from attention_book.generation.confidence import (
-    Calibration,
-    sequence_log_probs,
-)
-from attention_book.generation.translator import Translator
+from attention_book.compute import ON_CPU
+from attention_book.generation import Calibration, Translator, translator
 from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.tokenizers.special_tokens import BOS, EOS, UNSURE
+from attention_book.tokenizers.special_tokens import BOS, UNSURE
 from attention_book.tokenizers.words import WordTokenizer
 
 
@@ -35,22 +33,15 @@ def model() -> Transformer:
     return Transformer(config).eval()
 
 
-def test_log_probabilities_are_those_of_one_token_after_another(
-    model: Transformer,
-) -> None:
-    sources = [[4, 5, 6], [7, 3, 4, 5, 9]]
-    targets = [[5, 4, 7, EOS], [6, EOS]]
-    expected = []
-    for source, target in zip(sources, targets, strict=True):
-        total = 0.0
-        for i, token_id in enumerate(target):
-            prefix = torch.tensor([[BOS, *target[:i]]])
-            lengths = torch.tensor([len(source)])
-            logits = model(torch.tensor([source]), lengths, prefix)
-            total += float(logits[0, -1].log_softmax(-1)[token_id].detach())
-        expected.append(total)
-    found = sequence_log_probs(model, sources, targets)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+@torch.no_grad()
+def log_probability(
+    model: Transformer, source: list[int], target: list[int]
+) -> float:
+    """ln p(target | source), by a pass of its own."""
+    prefix = torch.tensor([[BOS, *target[:-1]]])
+    logits = model(torch.tensor([source]), torch.tensor([len(source)]), prefix)
+    chosen = logits[0].log_softmax(-1)[range(len(target)), target]
+    return float(chosen.sum())
 
 
 def test_the_default_calibration_is_none() -> None:
@@ -115,7 +106,7 @@ def test_the_translator_never_says_that_it_is_unsure(
         assert (
             found.text == translator.translate([text], beam_size=beam_size)[0]
         )
-    assert translator.model is unsure
+    assert translator.model is not unsure
     for name, tensor in unsure.state_dict().items():
         assert torch.equal(tensor, before[name])
 
@@ -127,15 +118,18 @@ def test_confidence_counts_what_went_to_the_doubt(model: Transformer) -> None:
         translator = Translator(kind, SOURCE, TARGET)
         translator.calibration = Calibration(threshold=0.5)
         texts = ["a b c .", "f", "a b c ."]
-        found[name] = translator.translate_with_confidence(texts)
-        one, _, again = found[name]
-        assert one.text == again.text
-        assert one.confidence == pytest.approx(again.confidence)
-        (source,) = [translator.encode(texts[0])]
-        (target,) = translator.generate([source])
-        (log_prob,) = sequence_log_probs(kind, [source], [target])
-        assert one.confidence == pytest.approx(math.exp(log_prob), rel=1e-4)
-        assert one.is_sure == (one.confidence >= 0.5)
+        source = translator.encode(texts[0])
+        for beam_size in 1, 3:
+            found[name] = translator.translate_with_confidence(
+                texts, beam_size=beam_size
+            )
+            one, _, again = found[name]
+            assert one.text == again.text
+            assert one.confidence == pytest.approx(again.confidence)
+            (target,) = translator.generate([source], beam_size)
+            p = math.exp(log_probability(kind, source, target))
+            assert one.confidence == pytest.approx(p, rel=1e-4)
+            assert one.is_sure == (one.confidence >= 0.5)
     assert translator.translate_with_confidence([]) == []
 
 
@@ -146,3 +140,76 @@ def test_a_model_that_learnt_no_doubt_is_sure(model: Transformer) -> None:
     (found,) = translator.translate_with_confidence(["a b c"])
     assert found.is_sure
     assert 0 < found.confidence < 1
+
+
+def test_a_translator_keeps_what_it_was_given(model: Transformer) -> None:
+    """A model in training, with dropout, and trained on afterwards."""
+    config = TransformerConfig(**vars(model.config) | {"dropout": 0.5})
+    trained = Transformer(config).train()
+    trained.load_state_dict(model.state_dict())
+    translator = Translator(trained, SOURCE, TARGET)
+    expected = Translator(model, SOURCE, TARGET).translate_with_confidence(
+        ["a b c ."]
+    )
+    for _ in range(3):
+        found = translator.translate_with_confidence(["a b c ."])
+        assert found == expected
+        with torch.no_grad():
+            for parameter in trained.parameters():
+                parameter.mul_(-1).add_(0.1)
+    assert trained.training
+    assert all(p.requires_grad for p in trained.parameters())
+    assert not any(m.training for m in translator.model.modules())
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "alibi"])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_the_confidence_takes_no_second_pass(
+    positions: str,
+    beam_size: int,
+    model: Transformer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = TransformerConfig(**vars(model.config) | {"positions": positions})
+    translator = Translator(Transformer(config), SOURCE, TARGET)
+    passes: list[str] = []
+    for name in "encode", "forward":
+        real = getattr(Transformer, name)
+
+        def count(
+            *args: Any, real: Any = real, name: str = name, **kwargs: Any
+        ) -> Any:
+            passes.append(name)
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(Transformer, name, count)
+    translator.translate_with_confidence(["a b c ."], beam_size=beam_size)
+    assert passes == ["encode"]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_one_thread_is_enough_for_one_row_of_a_small_model(
+    n_threads: int, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+    real = translator.generate
+
+    def spy(*args: Any, **kwargs: Any) -> Any:
+        used.append(torch.get_num_threads())
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(translator, "generate", spy)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(n_threads)
+        small = Translator(model, SOURCE, TARGET, ON_CPU)
+        small.translate(["a b"])
+        small.translate(["a b", "c d"])
+        monkeypatch.setattr(translator, "_ONE_THREAD", 0)
+        Translator(model, SOURCE, TARGET, ON_CPU).translate(["a b"])
+        assert used == [1, n_threads, n_threads]
+        with pytest.raises(ValueError, match="beam_size must be"):
+            small.translate(["a b"], beam_size=-1)
+        assert torch.get_num_threads() == n_threads
+    finally:
+        torch.set_num_threads(before)

@@ -1,10 +1,9 @@
-"""attention_book.decoding against recomputing, counting and trying all."""
+"""attention_book.generation against recomputing, counting and trying all."""
 
-import inspect
 import itertools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -12,13 +11,22 @@ import pytest
 import torch
 from torch import Tensor
 
+from attention_book.compute import ON_CPU
 from attention_book.data.batches import pad
-from attention_book.generation.alignment import cross_weights
-from attention_book.generation.beam import beam_search, normalize_score
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.generate import generate
-from attention_book.generation.scores import score
-from attention_book.generation.strategies import greedy, sampler
+from attention_book.generation import (
+    CachedDecoder,
+    CUDAGraphDecoder,
+    Hypothesis,
+    IncrementalDecoder,
+    StepDecoder,
+    beam_search,
+    cross_weights,
+    generate,
+    greedy,
+    sampler,
+    score,
+)
+from attention_book.generation.generate import rows_to_keep
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from tests.factories import make_transformer, make_varied
@@ -92,12 +100,98 @@ def test_padding_of_the_source_is_hidden(model: Transformer) -> None:
         assert search(model, other, lengths, max_length=5) == found
 
 
-@pytest.mark.parametrize("wrong", [[0, 2], [1, 3], [-1, 2]])
-def test_lengths_are_checked(model: Transformer, wrong: list[int]) -> None:
-    table, _ = pad([[3, 4], [5]])
+DECODERS = {
+    "cached": CachedDecoder,
+    "incremental": IncrementalDecoder,
+    "captured": lambda model: CUDAGraphDecoder(model, ON_CPU),
+}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_what_a_decoder_refuses(name: str, model: Transformer) -> None:
+    decoder = DECODERS[name](model)
+    table, lengths = pad([[3, 4], [5]])
     for search in generate, beam_search:
-        with pytest.raises(ValueError, match="lengths must be from 1 to 2"):
-            search(model, table, torch.tensor(wrong), max_length=5)
+        for wrong in [0, 2], [1, 3], [-1, 2]:
+            with pytest.raises(ValueError, match="must be from 1 to 2"):
+                search(decoder, table, torch.tensor(wrong), max_length=5)
+        for n in 0, -1:
+            with pytest.raises(ValueError, match="max_length must be at le"):
+                search(decoder, table, lengths, max_length=n)
+        assert search(decoder, table[:0], lengths[:0], max_length=3) == []
+
+
+class Recompute:
+    """A decoder without a cache, whose tokens are read every third step."""
+
+    sync_every = 3
+
+    def __init__(self, model: Transformer) -> None:
+        self.model = model
+
+    def prefill(
+        self, source: Tensor, lengths: Tensor, max_length: int
+    ) -> tuple["Recompute", Tensor]:
+        self.memory, self.mask = self.model.encode(source, lengths)
+        self.tokens = source[:, :0]
+        return self, self.step(torch.full_like(lengths, BOS))
+
+    def step(self, token_ids: Tensor) -> Tensor:
+        self.tokens = torch.cat([self.tokens, token_ids[:, None]], dim=1)
+        return self.model.decode(self.tokens, self.memory, self.mask)[:, -1]
+
+    def keep(self, rows: Sequence[int]) -> None:
+        self.tokens = self.tokens[rows]
+        self.memory, self.mask = self.memory[rows], self.mask[rows]
+
+
+def test_any_decoder_will_do(model: Transformer) -> None:
+    decoder: StepDecoder = Recompute(model)
+    for search in generate, beam_search:
+        found = search(decoder, *pad(SOURCES), max_length=MAX)
+        assert found == search(model, *pad(SOURCES), max_length=MAX)
+
+
+def test_the_fewest_rows_move() -> None:
+    for active in itertools.product((False, True), repeat=6):
+        kept = rows_to_keep(active)
+        n = sum(active)
+        assert sorted(kept) == [row for row in range(6) if active[row]]
+        moved = [row for place, row in enumerate(kept) if place != row]
+        assert len(moved) == n - sum(active[:n])
+
+
+def check_log_probs(model: Transformer, found: Sequence[Hypothesis]) -> None:
+    """Every token counts, by the probability that the model itself gives."""
+    for source, hypothesis in zip(SOURCES, found, strict=True):
+        expected = sum(
+            float(next_log_probs(model, source, hypothesis[:i])[token_id])
+            for i, token_id in enumerate(hypothesis)
+        )
+        assert hypothesis.log_prob == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_log_probabilities_are_those_of_the_model(
+    name: str, model: Transformer
+) -> None:
+    decoder = DECODERS[name](model)
+    plain = generate(model, *pad(SOURCES), max_length=MAX)
+    banned = sorted({hypothesis[0] for hypothesis in plain} - {EOS})
+    for suppress in [], banned:
+        options: dict[str, Any] = {"max_length": MAX, "suppress": suppress}
+        for alpha in 0.6, 3.0:
+            found = beam_search(
+                decoder, *pad(SOURCES), length_penalty=alpha, **options
+            )
+            check_log_probs(model, found)
+            assert not {*suppress} & {i for row in found for i in row}
+        found = generate(decoder, *pad(SOURCES), **options)
+        check_log_probs(model, found)
+        assert not {*suppress} & {i for row in found for i in row}
+        one = beam_search(decoder, *pad(SOURCES), beam_size=1, **options)
+        assert one == found
+    assert found != plain
 
 
 def test_learnt_positions_come_to_an_end() -> None:
@@ -328,7 +422,7 @@ def recompute_beam(
             n = len(token_ids)
             if token_ids[-1] == EOS or n == max_length:
                 if rank < beam_size:
-                    score = normalize_score(log_prob, n, alpha)
+                    score = log_prob / ((5 + n) / 6) ** alpha
                     finished.append((score, token_ids))
             elif len(active) < beam_size:
                 active.append((log_prob, token_ids))
@@ -380,40 +474,20 @@ def test_beams_of_few_words(
         assert token_ids == recompute_beam(model, source, 6, beam_size, 3.0)
 
 
-@pytest.mark.parametrize("search", [beam_search, fast_beam_search])
-def test_a_beam_is_4_wide_and_its_penalty_is_0_6(
-    search: Callable[..., Any],
-) -> None:
-    parameters = inspect.signature(search).parameters
-    assert parameters["beam_size"].default == 4
-    assert parameters["length_penalty"].default == 0.6
-
-
-def test_scores_are_normalised_by_length() -> None:
-    assert normalize_score(-6.0, 1, 0.7) == -6.0
-    assert normalize_score(-6.0, 7, 1.0) == -3.0
-    assert normalize_score(-6.0, 19, 0.5) == pytest.approx(-3.0)
-    assert normalize_score(-6.0, 19, 0.0) == -6.0
-
-
 @pytest.mark.parametrize(
-    ("beam_size", "alpha"), [(0, 0.6), (-1, 0.6), (2, -0.1), (2, math.nan)]
+    ("wrong", "says"),
+    [
+        ({"beam_size": 0}, "beam_size must be at least 1, got 0"),
+        ({"beam_size": -1}, "beam_size must be at least 1, got -1"),
+        ({"length_penalty": -0.1}, "length_penalty must be at least 0, got -"),
+        ({"length_penalty": math.nan}, "length_penalty must be at le.*nan"),
+    ],
 )
 def test_a_beam_that_makes_no_sense(
-    beam_size: int, alpha: float, model: Transformer
+    wrong: dict[str, Any], says: str, model: Transformer
 ) -> None:
-    message = (
-        "wanted beam_size >= 1 and length_penalty >= 0, "
-        f"got {beam_size} and {alpha}"
-    )
-    with pytest.raises(ValueError, match=message):
-        beam_search(
-            model,
-            *pad([[3]]),
-            max_length=3,
-            beam_size=beam_size,
-            length_penalty=alpha,
-        )
+    with pytest.raises(ValueError, match=says):
+        beam_search(model, *pad([[3]]), max_length=3, **wrong)
 
 
 def test_translations_are_scored() -> None:
@@ -486,25 +560,13 @@ def test_weights_of_cross_attention(norm: str) -> None:
     by_hand = weights_by_hand(model, source, target)
     torch.testing.assert_close(weights[0], by_hand.detach())
     assert not weights.requires_grad
-    assert hooks_of(model) == 0
     with torch.device("meta"):  # the model's device counts, not the default
         again = cross_weights(model, source, target)
     torch.testing.assert_close(again, weights)
-
-
-def hooks_of(model: Transformer) -> int:
-    return sum(len(module._forward_pre_hooks) for module in model.modules())
 
 
 def test_hooks_are_removed_even_on_error() -> None:
     model = make_transformer(positions="learned", max_length=4)
     with pytest.raises(ValueError, match="positions must be"):
         cross_weights(model, [3], [4] * 5)
-    assert hooks_of(model) == 0
-    breaking: Callable[..., None] = model.decoder.register_forward_pre_hook(
-        lambda *_: pytest.fail("broken")
-    ).remove
-    with pytest.raises(pytest.fail.Exception):
-        cross_weights(model, [3], [4])
-    breaking()
-    assert hooks_of(model) == 0
+    assert not any(module._forward_pre_hooks for module in model.modules())

@@ -1,10 +1,9 @@
-"""attention_book.fast_decoding against the plain path, for all that is built."""
+"""The fast decoders and the Translator against the plain path."""
 
 import copy
 import itertools
 import pickle
 from collections.abc import Callable
-from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, get_args
@@ -19,26 +18,21 @@ from attention_book.attention.functional import scaled_dot_product_attention
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.compute import ON_CPU
 from attention_book.data.batches import pad
-from attention_book.generation import cuda_graphs as captured
-from attention_book.generation import prepacked
-from attention_book.generation.beam import beam_search
-from attention_book.generation.cuda_graphs import (
-    StaticDecoder,
-    StaticDecodingState,
-)
-from attention_book.generation.decoder import (
-    MAX_ROWS_FUSED,
+from attention_book.generation import (
+    CUDAGraphDecoder,
+    Hypothesis,
     IncrementalDecoder,
+    Translator,
+    beam_search,
+    cuda_graphs,
+    generate,
+    prepacked,
+)
+from attention_book.generation.incremental import (
+    MAX_ROWS_FUSED,
     single_query_attention,
 )
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import (
-    drop_finished,
-    fast_generate,
-)
-from attention_book.generation.generate import generate
 from attention_book.generation.prepacked import PrepackedLinear
-from attention_book.generation.translator import Translator
 from attention_book.io import save_model
 from attention_book.models.encoder import Norm
 from attention_book.models.mask_predict import (
@@ -50,12 +44,7 @@ from attention_book.models.transformer import (
     Positions,
     Transformer,
 )
-from attention_book.tokenizers.special_tokens import (
-    BOS,
-    EOS,
-    PAD,
-    SPECIAL_TOKENS,
-)
+from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from tests.factories import make_config, make_transformer, make_varied
 from tests.fake_cuda import FakeCuda
@@ -95,38 +84,30 @@ def model() -> Transformer:
     return make_varied(SOURCES)
 
 
-def plain(
-    model: Transformer, sources: Ids, max_length: int, beam_size: int = 1
-) -> Ids:
-    """What the reference makes of the sources."""
-    if beam_size == 1:
-        return generate(model, *pad(sources), max_length=max_length)
-    return beam_search(
-        model, *pad(sources), max_length=max_length, beam_size=beam_size
-    )
-
-
 @pytest.mark.parametrize("config", CONFIGS)
 def test_fast_equals_plain_or_is_refused(
     config: dict[str, Any], unchecked: None
 ) -> None:
     model = make_varied(SOURCES, **config)
     translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
-    for beam_size in (1, 2):
-        found = translator.generate(SOURCES[:2], beam_size)
-        assert found == plain(model, SOURCES[:2], 2 * 5 + 16, beam_size)
+    source, lengths = pad(SOURCES)
+    expected = generate(model, source, lengths, max_length=2 * 5 + 16)
+    assert translator.generate(SOURCES) == expected
     if name := REFUSED.get(config["positions"]):
-        with pytest.raises(ValueError, match=f"does not know {name}: use gen"):
+        with pytest.raises(ValueError, match=f"does not know {name}: use Ca"):
             IncrementalDecoder(model)
         return
     decoder = IncrementalDecoder(model)
-    found = fast_generate(decoder, *pad(SOURCES), max_length=MAX)
-    assert found == plain(model, SOURCES, MAX)
+    found = beam_search(decoder, source, lengths, max_length=5, beam_size=2)
+    assert found == beam_search(
+        model, source, lengths, max_length=5, beam_size=2
+    )
     target = torch.randint(EOS + 1, 11, (5, 7))
+    target[:, 0] = BOS
     with torch.no_grad():
-        expected = model(*pad(SOURCES), target)
-    state = decoder.prefill(*pad(SOURCES), 7)
-    logits = [decoder.decode_step(state, token_ids) for token_ids in target.T]
+        expected = model(source, lengths, target)
+    state, first = decoder.prefill(source, lengths, 7)
+    logits = [first, *(state.step(column) for column in target.T[1:])]
     torch.testing.assert_close(
         torch.stack(logits, dim=1), expected, rtol=1e-4, atol=1e-4
     )
@@ -157,7 +138,7 @@ def test_classes_that_are_not_known_are_named() -> None:
             source_vocab_size=5, target_vocab_size=7, d_model=4, n_heads=2
         )
     )
-    with pytest.raises(ValueError, match=r"not know MaskedTransformer$"):
+    with pytest.raises(ValueError, match=r"not know MaskedTransformer: "):
         IncrementalDecoder(masked)
     for part in "self_attention", "cross_attention":
         model = make_transformer()
@@ -176,7 +157,7 @@ def products(run: Callable[[], object]) -> int:
     )
 
 
-@pytest.mark.parametrize("search", [fast_generate, fast_beam_search])
+@pytest.mark.parametrize("search", [generate, beam_search])
 def test_rows_that_have_finished_cost_nothing(
     search: Callable[..., list[list[int]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,54 +176,31 @@ def test_rows_that_have_finished_cost_nothing(
     assert together == sum(alone)
 
 
-def test_only_one_row_moves_for_each_that_leaves(model: Transformer) -> None:
-    state = IncrementalDecoder(model).prefill(*pad(SOURCES), 3)
+def test_rows_that_stay_are_not_copied(model: Transformer) -> None:
+    state, _ = IncrementalDecoder(model).prefill(*pad(SOURCES), 3)
     state.length = 3
     with torch.inference_mode():
         state.self_kv.normal_()
     before = state.self_kv.clone(), state.cross_kv.clone()
-    mask = state.source_mask
+    mask = state.mask
     assert mask is not None
     old_mask = mask.clone()
     address = state.self_kv.data_ptr()
-    owner = drop_finished(
-        state, [True, False, True, False, True], list("abcde")
-    )
-    assert owner == ["a", "e", "c"]
-    assert len(state) == 3
+    rows = [0, 4, 2]
+    state.keep(rows)
     assert state.self_kv.data_ptr() == address  # nothing is allocated
-    rows = torch.tensor([0, 4, 2])
-    torch.testing.assert_close(state.self_kv, before[0][:, :, rows])
-    torch.testing.assert_close(state.cross_kv, before[1][:, :, rows])
+    torch.testing.assert_close(state.self_kv, before[0][:, rows])
+    torch.testing.assert_close(state.cross_kv, before[1][:, rows])
     assert torch.equal(mask[:3], old_mask[rows])
 
 
-def test_no_more_than_max_length_is_generated(model: Transformer) -> None:
-    decoder = IncrementalDecoder(model)
-    for n in (1, 3):
-        expected = generate(model, *pad(SOURCES), max_length=n)
-        assert fast_generate(decoder, *pad(SOURCES), max_length=n) == expected
-
-
-def test_capacity_and_lengths_are_checked(
-    model: Transformer, unchecked: None
-) -> None:
-    decoder = IncrementalDecoder(model)
-    table, lengths = pad([[3, 4], [5]])
-    state = decoder.prefill(table, lengths, 1)
-    decoder.decode_step(state, torch.tensor([BOS, BOS]))
-    with pytest.raises(ValueError, match="max_length is 1: no more tokens"):
-        decoder.decode_step(state, torch.tensor([4, 4]))
-    for wrong in [0, 2], [1, 3], [-1, 2]:
-        with pytest.raises(
-            ValueError, match="lengths must be from 1 to 2, go"
-        ):
-            decoder.prefill(table, torch.tensor(wrong), 5)
-    learned = make_transformer(positions="learned", max_length=5)
-    decoder = IncrementalDecoder(learned)
+def test_learnt_positions_come_to_an_end() -> None:
+    decoder = IncrementalDecoder(
+        make_transformer(positions="learned", max_length=5)
+    )
     with pytest.raises(ValueError, match="positions must be from 0 to 4"):
-        decoder.prefill(table, lengths, 6)
-    decoder.prefill(table, lengths, 5)
+        decoder.prefill(*pad(SOURCES), 6)
+    decoder.prefill(*pad(SOURCES), 5)
 
 
 def test_padding_is_not_attended_to(model: Transformer) -> None:
@@ -250,9 +208,7 @@ def test_padding_is_not_attended_to(model: Transformer) -> None:
     table = torch.tensor([[3, 4, 0, 0], [5, 0, 0, 0]])
     other = torch.tensor([[3, 4, 9, 8], [5, 7, 6, 12]])
     lengths = torch.tensor([2, 1])
-    states = [decoder.prefill(t, lengths, 1) for t in (table, other)]
-    start = torch.tensor([BOS, BOS])
-    a, b = (decoder.decode_step(state, start) for state in states)
+    (_, a), (_, b) = (decoder.prefill(t, lengths, 1) for t in (table, other))
     torch.testing.assert_close(a, b)
 
 
@@ -262,7 +218,7 @@ def test_the_given_model_is_left_alone(training: bool) -> None:
     before = {name: p.clone() for name, p in model.state_dict().items()}
     kinds = [type(module) for module in model.modules()]
     decoder = IncrementalDecoder(model)
-    first = fast_generate(decoder, *pad(SOURCES), max_length=MAX)
+    first = generate(decoder, *pad(SOURCES), max_length=MAX)
     assert [type(module) for module in model.modules()] == kinds
     assert all(m.training == training for m in model.modules())
     assert all(p.requires_grad for p in model.parameters())
@@ -271,7 +227,7 @@ def test_the_given_model_is_left_alone(training: bool) -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    assert fast_generate(decoder, *pad(SOURCES), max_length=MAX) == first
+    assert generate(decoder, *pad(SOURCES), max_length=MAX) == first
 
 
 @pytest.mark.parametrize("tiles", [True, False])
@@ -322,23 +278,9 @@ def test_without_tiles_the_same_is_generated(
     expected = generate(model, *pad(SOURCES), **options)
     monkeypatch.setattr(prepacked, "can_prepack", lambda weight: False)
     decoder = IncrementalDecoder(model)
-    assert fast_generate(decoder, *pad(SOURCES), **options) == expected
+    assert generate(decoder, *pad(SOURCES), **options) == expected
     double = IncrementalDecoder(make_varied(SOURCES).double())
-    assert fast_generate(double, *pad(SOURCES), **options) == expected
-
-
-def test_a_beam_of_one_is_greedy(model: Transformer) -> None:
-    decoder = IncrementalDecoder(model)
-    expected = fast_generate(decoder, *pad(SOURCES), max_length=MAX)
-    for alpha in (0.0, 0.6, 3.0):
-        found = fast_beam_search(
-            decoder,
-            *pad(SOURCES),
-            max_length=MAX,
-            beam_size=1,
-            length_penalty=alpha,
-        )
-        assert found == expected
+    assert generate(double, *pad(SOURCES), **options) == expected
 
 
 @pytest.mark.parametrize("beam_size", [2, 3, 5, 20])
@@ -352,42 +294,11 @@ def test_beams_of_a_batch_equal_the_plain_ones(
         "length_penalty": alpha,
     }
     decoder = IncrementalDecoder(model)
-    found = fast_beam_search(decoder, *pad(SOURCES), **options)
+    found = beam_search(decoder, *pad(SOURCES), **options)
     assert found == beam_search(model, *pad(SOURCES), **options)
     for source, token_ids in zip(SOURCES, found, strict=True):
-        alone = fast_beam_search(decoder, *pad([source]), **options)
+        alone = beam_search(decoder, *pad([source]), **options)
         assert alone == [token_ids]
-
-
-@pytest.mark.parametrize(("seed", "beam_size"), [(1, 20), (24, 3), (25, 2)])
-def test_beams_of_few_words(
-    seed: int, beam_size: int, unchecked: None
-) -> None:
-    sources = [[3, 4, 5], [4], [5, 3]]
-    model = make_transformer(seed, source_vocab_size=6, target_vocab_size=5)
-    options: dict[str, Any] = {
-        "max_length": 6,
-        "beam_size": beam_size,
-        "length_penalty": 3.0,
-    }
-    decoder = IncrementalDecoder(model)
-    found = fast_beam_search(decoder, *pad(sources), **options)
-    assert found == beam_search(model, *pad(sources), **options)
-
-
-@pytest.mark.parametrize(("beam_size", "alpha"), [(0, 0.6), (2, -0.1)])
-def test_a_beam_that_makes_no_sense(
-    beam_size: int, alpha: float, model: Transformer
-) -> None:
-    message = f"wanted beam_size >= 1 .* got {beam_size} and {alpha}"
-    with pytest.raises(ValueError, match=message):
-        fast_beam_search(
-            IncrementalDecoder(model),
-            *pad([[3]]),
-            max_length=3,
-            beam_size=beam_size,
-            length_penalty=alpha,
-        )
 
 
 STATIC = [
@@ -398,74 +309,58 @@ STATIC = [
 
 
 @pytest.mark.parametrize("config", STATIC)
-def test_static_decoding_equals_the_plain_one(
+def test_captured_steps_generate_what_plain_ones_do(
     config: dict[str, Any], unchecked: None
 ) -> None:
     model = make_varied(SOURCES, **config)
-    decoder = StaticDecoder(model, ON_CPU)
-    for rows in (5, 3, 5):  # the last time with what is there already
-        source, lengths = pad(SOURCES[:rows])
-        expected = generate(model, source, lengths, max_length=MAX)
-        found = decoder.generate(source, lengths, max_length=MAX)
-        assert found == expected
-    alone = [
-        decoder.generate(*pad([source]), max_length=MAX)[0]
-        for source in SOURCES
-    ]
-    assert alone == expected
+    decoder = CUDAGraphDecoder(model, ON_CPU)
+    for search in generate, beam_search:
+        for rows in (5, 3, 5):  # the last time with what is there already
+            source, lengths = pad(SOURCES[:rows])
+            expected = search(model, source, lengths, max_length=MAX)
+            found = search(decoder, source, lengths, max_length=MAX)
+            assert found == expected
+        alone = [
+            search(decoder, *pad([source]), max_length=MAX)[0]
+            for source in SOURCES
+        ]
+        assert alone == expected
 
 
 def test_buckets_are_rounded_up_and_kept(model: Transformer) -> None:
-    decoder = StaticDecoder(model, ON_CPU)
+    decoder = CUDAGraphDecoder(model, ON_CPU)
     source, lengths = pad([*SOURCES[:4], [3] * 17])
     for n in (3, 16, 17):
-        found = decoder.generate(source, lengths, max_length=n)
-        assert len(found) == 5
-        assert all(1 <= len(token_ids) <= n for token_ids in found)
+        found = generate(decoder, source, lengths, max_length=n)
+        assert found == generate(model, source, lengths, max_length=n)
     assert sorted(decoder.buckets) == [(8, 32, 16), (8, 32, 32)]
-    with pytest.raises(ValueError, match="lengths must be from 1 to"):
-        decoder.generate(source, lengths * 0, max_length=3)
 
 
 def test_buckets_stay_within_learnt_positions() -> None:
     model = make_transformer(positions="learned", max_length=20)
-    decoder = StaticDecoder(model, ON_CPU)
+    decoder = CUDAGraphDecoder(model, ON_CPU)
     source, lengths = pad([[3] * 18])
     for n in (19, 20):
-        found = decoder.generate(source, lengths, max_length=n)
+        found = generate(decoder, source, lengths, max_length=n)
         assert found == generate(model, source, lengths, max_length=n)
     assert list(decoder.buckets) == [(1, 20, 20)]
     with pytest.raises(ValueError, match="from 0 to 19, got 0 to 20"):
-        decoder.generate(source, lengths, max_length=21)
-
-
-@torch.inference_mode()
-def test_rows_that_have_finished_generate_padding(model: Transformer) -> None:
-    state = StaticDecodingState(model, 4, 16, 16)
-    state.prefill(*pad(SOURCES[:3]))
-    assert state.active.tolist() == [True, True, True, False]
-    state.active[1] = False
-    for _ in range(3):
-        state.decode_step()
-    assert state.token_ids[1, 1:4].tolist() == [PAD] * 3
-    assert state.token_ids[3, 1:4].tolist() == [PAD] * 3
-    assert state.token_ids[0, 1] != PAD
-    assert not state.active[[1, 3]].any()
+        generate(decoder, source, lengths, max_length=21)
 
 
 def test_buckets_unused_for_longest_are_evicted(
     model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(captured, "MAX_BUCKETS", 2)
+    monkeypatch.setattr(cuda_graphs, "MAX_BUCKETS", 2)
     cuda = FakeCuda(monkeypatch)
-    decoder = StaticDecoder(model, ON_CPU)
+    decoder = CUDAGraphDecoder(model, ON_CPU)
     expected = generate(model, *pad(SOURCES), max_length=MAX)
     for rows in (5, 1, 5, 2):  # the buckets are of 8, 1 and 2
-        found = decoder.generate(*pad(SOURCES[:rows]), max_length=MAX)
+        found = generate(decoder, *pad(SOURCES[:rows]), max_length=MAX)
         assert found == expected[:rows]
     assert [rows for rows, *_ in decoder.buckets] == [8, 2]
     assert len(cuda.pools) == 3  # no bucket was captured twice
-    found = decoder.generate(*pad(SOURCES[:1]), max_length=MAX)
+    found = generate(decoder, *pad(SOURCES[:1]), max_length=MAX)
     assert found == expected[:1]
     assert [rows for rows, *_ in decoder.buckets] == [2, 1]
     assert decoder.pool is not None
@@ -487,15 +382,15 @@ class _CountOperations(TorchDispatchMode):
 
 
 @pytest.mark.parametrize(
-    ("positions", "n_operations"), [("sinusoidal", 122), ("learned", 122)]
+    ("positions", "n_operations"), [("sinusoidal", 116), ("learned", 116)]
 )
 def test_a_step_has_few_operations(
     positions: str, n_operations: int, unchecked: None
 ) -> None:
     model = make_transformer(n_layers=6, positions=positions)
-    _, step = StaticDecoder(model, ON_CPU).bucket(1, 16, 32)
+    step = CUDAGraphDecoder(model, ON_CPU).bucket(1, 16, 32)
     with torch.inference_mode(), _CountOperations() as count:
-        step()
+        step.run()
     assert count.n == n_operations
 
 
@@ -506,11 +401,12 @@ def test_captured_steps_are_used_where_they_pay(
     FakeCuda(monkeypatch)
     quick = Translator.load()
     texts = ["Tom chases Jerry.", "Did Anna buy this red umbrella yesterday?"]
-    assert usual.graph_decoder is None
-    assert quick.graph_decoder is not None
-    assert not quick.graph_decoder.buckets
-    assert quick.translate(texts) == usual.translate(texts)
-    assert quick.graph_decoder.buckets
+    assert isinstance(usual.decoder, IncrementalDecoder)
+    assert isinstance(quick.decoder, CUDAGraphDecoder)
+    for beam_size in 1, 3:
+        found = quick.translate(texts, beam_size=beam_size)
+        assert found == usual.translate(texts, beam_size=beam_size)
+    assert quick.decoder.buckets
 
 
 def texts() -> list[str]:
@@ -550,9 +446,9 @@ def test_a_long_text_pads_no_short_ones(
     translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
     batches = []
 
-    def record(batch: list[list[int]], beam_size: int) -> list[list[int]]:
+    def record(batch: list[list[int]], beam_size: int) -> list[Hypothesis]:
         batches.append((len(batch), max(map(len, batch))))
-        return [[len(source)] for source in batch]
+        return [Hypothesis([len(source)]) for source in batch]
 
     monkeypatch.setattr(translator, "_generate_batch", record)
     found = translator.generate(sources, beam_size)
@@ -590,7 +486,7 @@ def test_texts_that_will_not_do() -> None:
         translator.translate(["a b c d"])
     translator.translate(["a b c"])
     for beam_size in 0, -2:
-        with pytest.raises(ValueError, match="wanted beam_size >= 1"):
+        with pytest.raises(ValueError, match="beam_size must be at least 1"):
             translator.translate(["a"], beam_size=beam_size)
     other = Translator(make_transformer(), SOURCE_WORDS, TARGET_WORDS)
     other.translate(["a b c d " * 5])
@@ -602,15 +498,15 @@ def test_what_the_fast_decoders_do_not_know_is_named() -> None:
     layer.cross_attention = MultiHeadAttention(24, 6, bias=False)
     with pytest.raises(
         ValueError,
-        match=r"^fast decoding does not know MultiHeadAttention without bias:"
-        " use generate or beam_search",
+        match=r"^IncrementalDecoder does not know MultiHeadAttention without "
+        "bias: use CachedDecoder",
     ):
         IncrementalDecoder(model)
     masked = MaskedTransformer(MaskedTransformerConfig(**vars(make_config())))
     with pytest.raises(
         ValueError, match=r"must be a Transformer, got MaskedTransformer$"
     ):
-        StaticDecoder(masked, ON_CPU)
+        CUDAGraphDecoder(masked, ON_CPU)
 
 
 def pickled(x: Any) -> Any:
@@ -636,10 +532,10 @@ def test_decoders_can_be_copied_and_pickled(
 ) -> None:
     model = make_varied(SOURCES, **config)
     translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
-    static = StaticDecoder(model, ON_CPU)
+    static = CUDAGraphDecoder(model, ON_CPU)
     expected = translator.generate(SOURCES)
     assert len(set(map(tuple, expected))) > 1
-    static.generate(*pad(SOURCES), max_length=MAX)  # fills a bucket
+    generate(static, *pad(SOURCES), max_length=MAX)  # fills a bucket
     with torch.no_grad():
         model.target_embedding.tokens.weight.zero_()  # a copy is a copy
     found = copied(translator)
@@ -648,13 +544,16 @@ def test_decoders_can_be_copied_and_pickled(
     assert found.translate(["a b"]) == translator.translate(["a b"])
     found = copied(static)
     assert not found.buckets
-    assert found.generate(*pad(SOURCES), max_length=MAX) == static.generate(
-        *pad(SOURCES), max_length=MAX
+    assert generate(found, *pad(SOURCES), max_length=MAX) == generate(
+        static, *pad(SOURCES), max_length=MAX
     )
 
 
 def test_no_dropout_is_left_to_be_skipped(model: Transformer) -> None:
-    for decoder in (IncrementalDecoder(model), StaticDecoder(model, ON_CPU)):
+    for decoder in (
+        IncrementalDecoder(model),
+        CUDAGraphDecoder(model, ON_CPU),
+    ):
         parts = [
             part
             for whole in vars(decoder).values()
@@ -663,27 +562,6 @@ def test_no_dropout_is_left_to_be_skipped(model: Transformer) -> None:
         ]
         assert parts
         assert not any(isinstance(part, nn.Dropout) for part in parts)
-
-
-@pytest.mark.parametrize("every", [2, 5])
-def test_it_ends_soon_after_all_rows_have(
-    every: int, model: Transformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(captured, "SYNC_EVERY", every)
-    decoder = StaticDecoder(model, ON_CPU)
-    state, step = decoder.bucket(1, 3, 16)
-    n_steps = 0
-
-    def ending() -> None:
-        nonlocal n_steps
-        step()
-        n_steps += 1
-        state.active.fill_(n_steps < 3)
-
-    shape = next(iter(decoder.buckets))
-    decoder.buckets[shape] = state, ending
-    decoder.generate(*pad([[3, 4, 5]]), max_length=16)
-    assert n_steps == {2: 4, 5: 5}[every]
 
 
 def test_a_copied_layer_is_laid_out_anew() -> None:
@@ -695,21 +573,3 @@ def test_a_copied_layer_is_laid_out_anew() -> None:
     for rows in (1, 4):
         x = torch.randn(rows, 3)
         assert torch.equal(found(x), layer(x))
-
-
-@pytest.mark.parametrize("max_length", [0, -1])
-def test_no_decoder_takes_a_length_of_nothing(max_length: int) -> None:
-    model = make_transformer().eval()
-    source = torch.tensor([[5, 6, 7]])
-    lengths = torch.tensor([3])
-    decoder = IncrementalDecoder(model)
-    static = StaticDecoder(model, ON_CPU)
-    for decode in (
-        partial(generate, model),
-        partial(beam_search, model),
-        partial(fast_generate, decoder),
-        partial(fast_beam_search, decoder),
-        static.generate,
-    ):
-        with pytest.raises(ValueError, match=r"^max_length must be at least"):
-            decode(source, lengths, max_length=max_length)

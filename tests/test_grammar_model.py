@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attention_book.data.split import make_split
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation import GRAMMAR, Translator
 from attention_book.models.transformer import PRESETS
 from corpora.bundled.grammar_model import (
     PEOPLE,

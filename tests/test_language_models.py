@@ -8,8 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attention_book.generation.strategies import sampler
-from attention_book.generation.text import generate_text
+from attention_book.generation import generate_text, sampler
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,

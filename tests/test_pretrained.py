@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from attention_book import beam_search, generate
 from attention_book.cli import app
 from attention_book.data.split import make_split
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.io import tensors
 from attention_book.io.checkpoints import on_meta
 from attention_book.io.pretrained import (
@@ -894,7 +894,6 @@ def test_what_no_class_of_theirs_does_is_not_written(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from attention_book.io.pretrained import from_pretrained
 
 def status(name):
     text = Path("/proc/self/status").read_text()

@@ -4,7 +4,6 @@ import importlib
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,14 +25,16 @@ from attention_book.compute import (
     seeded,
     selected_kernel,
 )
-from attention_book.generation import translator
-from attention_book.generation.beam import beam_search
+from attention_book.generation import (
+    GRAMMAR,
+    CUDAGraphDecoder,
+    IncrementalDecoder,
+    Translator,
+    beam_search,
+    generate,
+    translator,
+)
 from attention_book.generation.classifier import Classifier
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import IncrementalDecoder
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.translator import GRAMMAR, Translator
 from attention_book.io import load_checkpoint, save_checkpoint
 from attention_book.models.transformer import Positions
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
@@ -474,13 +475,13 @@ def test_no_float64_goes_to_a_device(tmp_path: Path) -> None:
         model = trainer.model.eval()
         source = torch.tensor([[3, 4, 5]])
         lengths = torch.tensor([3])
-        for generate in (
-            partial(fast_generate, IncrementalDecoder(model)),
-            partial(fast_beam_search, IncrementalDecoder(model)),
-            partial(beam_search, model),
-            StaticDecoder(model, ON_CPU).generate,
+        for decoder in (
+            model,
+            IncrementalDecoder(model),
+            CUDAGraphDecoder(model, ON_CPU),
         ):
-            generate(source, lengths, max_length=3)
+            generate(decoder, source, lengths, max_length=3)
+            beam_search(decoder, source, lengths, max_length=3)
         image = Image.new("L", (8, 8), 255)
         image.paste(0, (3, 1, 5, 7))  # a one
         Classifier.load().classify(image)

@@ -1,2 +1,42 @@
-# Made from docs/source/package.md (a1f9f2cd5abb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""From a trained model to translations, texts and answers."""
+# Made from docs/fast/generating-fast.md (f0d513825a20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Generating text, and translating. Explained in the chapter "Decoding"."""
+
+from attention_book.generation.alignment import cross_weights
+from attention_book.generation.beam import beam_search
+from attention_book.generation.confidence import Calibration, Translation
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.generation.decoder import (
+    CachedDecoder,
+    DecodingState,
+    StepDecoder,
+)
+from attention_book.generation.generate import Hypothesis, generate
+from attention_book.generation.incremental import IncrementalDecoder
+from attention_book.generation.scores import Scores, score
+from attention_book.generation.strategies import NextToken, greedy, sampler
+from attention_book.generation.text import PromptDecoder, generate_text
+from attention_book.generation.translator import GRAMMAR, Translator
+
+
+__all__ = [
+    "GRAMMAR",
+    "CUDAGraphDecoder",
+    "CachedDecoder",
+    "Calibration",
+    "DecodingState",
+    "Hypothesis",
+    "IncrementalDecoder",
+    "NextToken",
+    "PromptDecoder",
+    "Scores",
+    "StepDecoder",
+    "Translation",
+    "Translator",
+    "beam_search",
+    "cross_weights",
+    "generate",
+    "generate_text",
+    "greedy",
+    "sampler",
+    "score",
+]

@@ -1,4 +1,6 @@
-# Made from docs/source/batch-decoding.md (86d4710ba2cd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (b6d873619e1a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Alignment by cross-attention. Explained in the chapter "Decoding"."""
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,24 +28,19 @@ def cross_weights(
     target begins without `<bos>`: row j holds the weights by which target[j]
     was generated. An empty target has the row of what would come first.
     """
-    if not source:
-        raise ValueError("source must have one token or more, got 0")
-    device = model.target_embedding.tokens.weight.device
     found: list[Tensor] = []
 
     def hook(attention: MultiHeadAttention, inputs: tuple[Any, ...]) -> None:
         found.append(attention_weights(attention, *inputs)[0])
 
+    device = next(model.parameters()).device
+    rows = [source], [len(source)], [[BOS, *target[:-1]]]
     handles = [
         layer.cross_attention.register_forward_pre_hook(hook)
         for layer in model.decoder.layers
     ]
     try:
-        model(
-            torch.tensor([source], device=device),
-            torch.tensor([len(source)], device=device),
-            torch.tensor([[BOS, *target[:-1]]], device=device),
-        )
+        model(*(torch.tensor(row, device=device) for row in rows))
     finally:
         for handle in handles:
             handle.remove()

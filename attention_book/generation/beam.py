@@ -1,116 +1,160 @@
-# Made from docs/source/batch-decoding.md (f8cd340bbe83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (d2e820852347). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Beam search. Explained in the chapter "Decoding"."""
+
+import math
+from collections.abc import Sequence
+
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
-from attention_book._checks import (
-    check_number,
-    check_size,
-    check_source,
-    check_whole,
+from attention_book._checks import check_number, check_size
+from attention_book.generation.decoder import (
+    Lengths,
+    Logits,
+    Source,
+    StepDecoder,
+    as_decoder,
 )
-from attention_book.attention.caches import KeyValue, KeyValueCache
+from attention_book.generation.generate import Hypothesis, rows_to_keep
+from attention_book.generation.strategies import suppressed
 from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.tokenizers.special_tokens import EOS, PAD
 
 
-__all__ = ["beam_search", "check_beam", "normalize_score"]
+__all__ = ["beam_search"]
 
 
-def check_beam(beam_size: int, length_penalty: float) -> None:
-    """Raise ValueError unless a beam can have that size and penalty."""
-    check_whole("beam_size", beam_size)
-    check_number("length_penalty", length_penalty)
-    if beam_size < 1 or not length_penalty >= 0:
-        raise ValueError(
-            "wanted beam_size >= 1 and length_penalty >= 0, "
-            f"got {beam_size} and {length_penalty}"
-        )
+# Log-probability among the tokens allowed, among all tokens, row, next token.
+_Candidate = tuple[float, float, int, int]
 
 
-def normalize_score(
-    log_prob: float, length: int, length_penalty: float
-) -> float:
-    """Make log-probabilities of any length comparable: log p / lp(length).
+class _Beam:
+    """The hypotheses of one translation, and those that have finished."""
 
-    Source: Wu et al. (2016), eq. 14; length_penalty is its α.
-    """
-    return float(log_prob / ((5 + length) / 6) ** length_penalty)
+    def __init__(
+        self, size: int, length_penalty: float, max_length: int
+    ) -> None:
+        self.length_penalty = length_penalty
+        self.max_length = max_length
+        self.rows = [Hypothesis() for _ in range(size)]
+        self.totals = [0.0] + [-math.inf] * (size - 1)  # all alike
+        self.finished: list[tuple[float, Hypothesis]] = []
+
+    def score(self, log_prob: float, length: int) -> float:
+        """Make log-probabilities of any length comparable.
+
+        Source: Wu et al. (2016), eq. 14; length_penalty is its α.
+        """
+        return float(log_prob / ((5 + length) / 6) ** self.length_penalty)
+
+    def is_done(self) -> bool:
+        """Whether enough have finished, or none can become better."""
+        best_possible = self.score(max(self.totals), self.max_length)
+        scores = [score for score, _ in self.finished]
+        is_best = max(scores, default=-math.inf) >= best_possible
+        return is_best or len(scores) >= len(self.rows)
+
+    def extend(self, candidates: list[_Candidate]) -> list[int]:
+        """Go on with the best candidates; return each row's parent."""
+        children: list[tuple[float, int, Hypothesis]] = []
+        for rank, (total, log_prob, row, token_id) in enumerate(candidates):
+            if total == -math.inf:
+                break
+            child = Hypothesis([*self.rows[row], token_id], log_prob)
+            if token_id == EOS or len(child) == self.max_length:
+                if rank < len(self.rows):  # so that a beam of one is greedy
+                    score = self.score(total, len(child))
+                    self.finished.append((score, child))
+            elif len(children) < len(self.rows):
+                children.append((total, row, child))
+        return self._place(children)
+
+    def _place(
+        self, children: list[tuple[float, int, Hypothesis]]
+    ) -> list[int]:
+        """Leave each child in its parent's row, or if taken in a free one."""
+        parents = list(range(len(self.rows)))
+        taken = {parent for _, parent, _ in children}
+        free = [row for row in parents if row not in taken]
+        self.totals = [-math.inf] * len(parents)
+        for total, parent, child in children:
+            is_taken = self.totals[parent] > -math.inf
+            row = free.pop() if is_taken else parent
+            parents[row] = parent
+            self.totals[row] = total
+            self.rows[row] = child
+        return parents
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def beam_search(
-    model: Transformer,
-    source: Int[Tensor, "batch source"],
-    lengths: Int[Tensor, " batch"],
+    model: StepDecoder | Transformer,
+    source: Source,
+    lengths: Lengths,
     *,
     max_length: int,
     beam_size: int = 4,
     length_penalty: float = 0.6,
-) -> list[list[int]]:
-    """Return the best translation found of each source; model as in generate.
+    suppress: Sequence[int] = (),
+) -> list[Hypothesis]:
+    """Return the best translation found of each source.
 
-    beam_size hypotheses are kept; a larger length_penalty favours longer ones.
+    Args:
+        model: As in generate, and so are the other arguments.
+        beam_size: How many hypotheses are kept of each translation.
+        length_penalty: A larger one favours longer translations.
 
     Source: Wu et al. (2016), §7, without their coverage penalty.
     """
-    check_beam(beam_size, length_penalty)
-    check_size("max_length", max_length)
-    check_source(source, lengths, model.config.source_vocab_size)
-    return [
-        _search(model, row[None, :n], max_length, beam_size, length_penalty)
-        for row, n in zip(source, lengths.tolist(), strict=True)
-    ]
-
-
-def _search(
-    model: Transformer,
-    source: Int[Tensor, "1 source"],
-    max_length: int,
-    beam_size: int,
-    length_penalty: float,
-) -> list[int]:
-    """Return the best translation found of one source."""
-    lengths = source.new_tensor([source.shape[1]])
-    memory, mask = model.encode(source, lengths)
-    cross_kv = model.decoder.project_memory(memory.expand(beam_size, -1, -1))
-    caches = [KeyValueCache(max_length) for _ in cross_kv]
-    beam: list[tuple[float, list[int]]] = [(0.0, [])]
-    finished: list[tuple[float, list[int]]] = []
-    while beam and len(finished) < beam_size:
-        last = source.new_tensor([[BOS, *ids][-1:] for _, ids in beam])
-        kv = [KeyValue(*(x[: len(beam)] for x in layer)) for layer in cross_kv]
-        masks = mask.expand(len(beam), -1, -1, -1)
-        logits = model.decode(last, kv, masks, caches)[:, -1].float()
-        so_far = logits.new_tensor([[log_prob] for log_prob, _ in beam])
-        candidates = _best(so_far + logits.log_softmax(-1), 2 * beam_size)
-        hypotheses: list[tuple[float, list[int]]] = []
-        parents: list[int] = []
-        for rank, (log_prob, parent, token_id) in enumerate(candidates):
-            token_ids = [*beam[parent][1], token_id]
-            n = len(token_ids)
-            if token_id == EOS or n == max_length:
-                if rank < beam_size:  # so that a beam of one is greedy
-                    score = normalize_score(log_prob, n, length_penalty)
-                    finished.append((score, token_ids))
-            elif len(hypotheses) < beam_size:
-                hypotheses.append((log_prob, token_ids))
-                parents.append(parent)
-        beam = hypotheses
-        for cache in caches:
-            if cache.buffer is not None:
-                cache.buffer = KeyValue(*(x[parents] for x in cache.buffer))
-    return max(finished)[1]
-
-
-def _best(
-    log_probs: Float[Tensor, "rows vocab"], n: int
-) -> list[tuple[float, int, int]]:
-    """Return the n best candidates: log-probability, row, next token."""
-    best, indices = log_probs.flatten().topk(min(n, log_probs.numel()))
-    return [
-        (log_prob, *divmod(index, log_probs.shape[1]))
-        for log_prob, index in zip(
-            best.tolist(), indices.tolist(), strict=True
+    check_size("beam_size", beam_size)
+    check_number("length_penalty", length_penalty)
+    if not length_penalty >= 0:
+        raise ValueError(
+            f"length_penalty must be at least 0, got {length_penalty}"
         )
+    state, logits = as_decoder(model).prefill(source, lengths, max_length)
+    beams = [_Beam(beam_size, length_penalty, max_length) for _ in source]
+    active = beams
+    rows = [i for i in range(len(beams)) for _ in range(beam_size)]
+    state.keep(rows)
+    logits = logits[rows]
+    while active:
+        candidates = _best_candidates(logits, active, suppress)
+        parents = [
+            beam.extend(best)
+            for beam, best in zip(active, candidates, strict=True)
+        ]
+        kept = rows_to_keep([not beam.is_done() for beam in active])
+        active = [active[i] for i in kept]
+        if active:
+            rows = [i * beam_size + row for i in kept for row in parents[i]]
+            state.keep(rows)
+            last = [[PAD, *row][-1] for beam in active for row in beam.rows]
+            logits = state.step(torch.tensor(last))
+    return [max(beam.finished)[1] for beam in beams]
+
+
+def _best_candidates(
+    logits: Logits, beams: list[_Beam], suppress: Sequence[int]
+) -> list[list[_Candidate]]:
+    """Return each beam's best candidates.
+
+    Twice the beam size of them: as many may be `<eos>`, one from each row.
+    """
+    n, size, vocab_size = len(beams), len(beams[0].rows), logits.shape[-1]
+    logits = logits.float().view(n, size, vocab_size)
+    totals = torch.tensor([beam.totals for beam in beams]).to(logits.device)
+    log_probs = suppressed(logits, suppress).log_softmax(-1)
+    totals = (totals[..., None] + log_probs).flatten(1)
+    best, indices = totals.topk(min(2 * size, size * vocab_size))
+    if suppress:
+        so_far = torch.tensor([[h.log_prob for h in b.rows] for b in beams])
+        log_probs = so_far.to(logits.device)[..., None] + logits.log_softmax(
+            -1
+        )
+        totals = log_probs.flatten(1)
+    log_probs = totals.gather(1, indices)
+    columns = best, log_probs, indices // vocab_size, indices % vocab_size
+    return [
+        list(zip(*row, strict=True))
+        for row in zip(*(x.tolist() for x in columns), strict=True)
     ]

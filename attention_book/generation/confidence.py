@@ -1,4 +1,9 @@
-# Made from docs/source/confidence.md (97482f09b10d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (6369d198ea7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""How far to trust a translation.
+
+Explained in the chapter "Confidence in a translation".
+"""
+
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,12 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.data.batches import pad
-from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import BOS
 
-
-__all__ = ["Calibration", "Translation", "sequence_log_probs"]
+__all__ = ["Calibration", "Translation"]
 
 
 class Translation(NamedTuple):
@@ -79,31 +80,3 @@ def _log_odds(log_prob: float) -> float:
     """Return ln(p / (1 - p)), where p is kept below 1 - 1e-6."""
     p = min(math.exp(log_prob), 1 - 1e-6)
     return log_prob - math.log1p(-p)
-
-
-@torch.no_grad()
-def sequence_log_probs(
-    model: Transformer,
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
-) -> list[float]:
-    """Return ln p(target | source) of each pair, in one pass.
-
-    Args:
-        model: In eval mode.
-        sources: Token ids.
-        targets: Token ids without `<bos>`, usually with `<eos>`.
-    """
-    device = model.target_embedding.tokens.weight.device
-    source, source_lengths = pad(sources)
-    target, target_lengths = pad([[BOS, *ids] for ids in targets])
-    target = target.to(device)
-    logits: Tensor = model(
-        source.to(device), source_lengths.to(device), target[:, :-1]
-    )
-    log_probs = logits.float().log_softmax(-1)
-    labels = target[:, 1:, None]
-    chosen = log_probs.gather(-1, labels)[..., 0]
-    positions = torch.arange(labels.shape[1], device=device)
-    is_real = positions < (target_lengths - 1).to(device)[:, None]
-    return chosen.masked_fill(~is_real, 0).sum(-1).tolist()

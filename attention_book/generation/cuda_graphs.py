@@ -1,12 +1,13 @@
-# Made from docs/fast/generating-fast.md (daa634a6f295). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (0be5bb4e4711). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Steps captured as CUDA graphs. Explained in the chapter "Fast decoding"."""
+
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book._checks import check_size, check_source
@@ -16,90 +17,84 @@ from attention_book.compute import (
     compute_context,
     inference_copy,
 )
+from attention_book.generation.decoder import (
+    Lengths,
+    Logits,
+    Source,
+    TokenIds,
+)
+from attention_book.generation.incremental import position_table
 from attention_book.generation.prepacked import remove_dropout
 from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
+from attention_book.tokenizers.special_tokens import BOS, PAD
 
 
-__all__ = [
-    "MAX_BUCKETS",
-    "SYNC_EVERY",
-    "GraphPool",
-    "StaticDecoder",
-    "StaticDecodingState",
-    "truncate_at_eos",
-]
+__all__ = ["MAX_BUCKETS", "CUDAGraphDecoder", "GraphPool", "StaticStep"]
 
 
-SYNC_EVERY = 16  # steps between two checks whether all rows have finished
 MAX_BUCKETS = 16  # captured steps that a decoder keeps
+_Step = Callable[[], None]
 
 
-class StaticDecodingState:
-    """Translations that are being generated, in tensors that stay in place.
+class StaticStep:
+    """One step of generation, on tensors that stay where they are.
 
     Args:
         model: In eval mode.
-        batch_size: How many translations.
+        n_rows: How many translations.
         source_length: Length of the padded sources.
         max_length: The most tokens of a translation.
+
+    Attributes:
+        run: Does the step: compute, or what was captured of it.
     """
 
     def __init__(
         self,
         model: Transformer,
-        batch_size: int,
+        n_rows: int,
         source_length: int,
         max_length: int,
     ) -> None:
         self.model = model
+        self.shape = n_rows, source_length, max_length
         device = model.target_embedding.tokens.weight.device
         self.positions = torch.arange(max_length, device=device)
         self.length = self.positions.new_zeros(())
-        self.encodings = _position_encodings(model, max_length)
-        self.token_ids = self.positions.new_zeros(batch_size, max_length + 1)
-        self.active = self.token_ids[:, 0] == 0
-        source = self.positions.new_zeros(batch_size, source_length)
-        lengths = self.token_ids[:, 0] + 1
-        memory, self.source_mask = model.encode(source, lengths)
+        self.encodings = position_table(model, max_length)
+        self.token_ids = self.positions.new_zeros(n_rows)
+        source = self.positions.new_zeros(n_rows, source_length)
+        memory, self.source_mask = model.encode(source, self.token_ids + 1)
         self.cross_kv = model.decoder.project_memory(memory)
         self.caches = [
             StaticKeyValueCache(max_length, self.length) for _ in self.cross_kv
         ]
-        self.decode_step()  # allocates the caches' buffers
+        vocab_size = model.config.target_vocab_size
+        self.logits = memory.new_zeros(n_rows, vocab_size)
+        self.run: _Step = self.compute
+        self.run()  # allocates the caches' buffers
 
-    def prefill(
-        self,
-        source: Int[Tensor, "batch source"],
-        lengths: Int[Tensor, " batch"],
-    ) -> None:
-        """Encode new sources; rows that are not needed have finished."""
-        rows, source_length = source.shape
-        padded_length = self.source_mask.shape[-1]
-        padded = self.token_ids.new_full(
-            (len(self.token_ids), padded_length), PAD
-        )
-        padded[:rows, :source_length] = source
-        padded_lengths = self.token_ids.new_ones(len(self.token_ids))
-        padded_lengths[:rows] = lengths
+    def fill(self, source: Source, lengths: Lengths) -> None:
+        """Encode new sources; the rows that are left over hold padding."""
+        n_rows, source_length, _ = self.shape
+        padded = self.token_ids.new_full((n_rows, source_length), PAD)
+        padded[: len(source), : source.shape[1]] = source
+        padded_lengths = torch.ones_like(self.token_ids)
+        padded_lengths[: len(source)] = lengths
         memory, mask = self.model.encode(padded, padded_lengths)
         self.source_mask.copy_(mask)
         new = self.model.decoder.project_memory(memory)
         for held, kv in zip(self.cross_kv, new, strict=True):
             held.key.copy_(kv.key)
             held.value.copy_(kv.value)
-        self.token_ids.zero_()[:, 0] = BOS  # the rest is padding
-        self.active.fill_(True)[rows:] = False
         self.length.zero_()
 
-    def decode_step(self) -> None:
-        """Generate one more token in each row that has not finished."""
+    def compute(self) -> None:
+        """Read token_ids, and write the logits of the next."""
         n = self.length.view(1)
         embedding = self.model.target_embedding
-        x = embedding.tokens(self.token_ids.index_select(1, n))
-        x = x * embedding.scale
-        if self.encodings is not None:
-            x = x + self.encodings.index_select(1, n)
+        x = embedding.tokens(self.token_ids) * embedding.scale
+        x = (x + self.encodings.index_select(0, n))[:, None]
         x = self.model.decoder(
             x,
             self.cross_kv,
@@ -108,25 +103,14 @@ class StaticDecodingState:
             mask=self.positions <= self.length,  # the rest is empty
             is_causal=False,
         )
-        logits = F.linear(x[:, 0], embedding.tokens.weight)
-        token_ids = logits.argmax(-1).masked_fill(~self.active, PAD)
-        self.active &= token_ids != EOS
+        self.logits.copy_(F.linear(x[:, 0], embedding.tokens.weight))
         self.length += 1  # and n with it
-        self.token_ids.index_copy_(1, n, token_ids[:, None])
 
-
-def _position_encodings(
-    model: Transformer, max_length: int
-) -> Float[Tensor, "1 length d_model"] | None:
-    """Return what is added to the embedding at each position, if anything."""
-    embedding = model.target_embedding
-    if embedding.positions is None:
-        return None
-    shape = 1, max_length, model.config.d_model
-    return embedding.positions(embedding.tokens.weight.new_zeros(shape))
-
-
-_Step = Callable[[], None]
+    def tensors(self) -> list[Tensor]:
+        """Return all that has rows and outlasts a step."""
+        buffers = [cache.buffer for cache in self.caches]
+        pairs = [*self.cross_kv, *filter(None, buffers)]
+        return [self.source_mask, *(x for pair in pairs for x in pair)]
 
 
 class GraphPool:
@@ -167,17 +151,10 @@ class GraphPool:
         return graph.replay
 
 
-def truncate_at_eos(token_ids: list[int]) -> list[int]:
-    """Return the tokens up to the first `<eos>`."""
-    return (
-        token_ids[: token_ids.index(EOS) + 1]
-        if EOS in token_ids
-        else token_ids
-    )
+class CUDAGraphDecoder:
+    """Generates with shapes that never change, by captured steps.
 
-
-class StaticDecoder:
-    """Generates greedily with shapes that never change, by captured steps.
+    It works on one batch at a time.
 
     Args:
         model: Is copied, in the precision of compute, to its device.
@@ -187,8 +164,10 @@ class StaticDecoder:
             two or three times for all sizes together; None for as they are.
 
     Attributes:
-        buckets: States and steps by size, the one used last at the end.
+        buckets: Steps by size, the one used last at the end.
     """
+
+    sync_every = 16
 
     def __init__(
         self,
@@ -204,41 +183,42 @@ class StaticDecoder:
         remove_dropout(self.model)
         self.compute = compute
         self.backend = backend
-        self.decode_step = StaticDecodingState.decode_step
+        self.one_step = StaticStep.compute
         if backend is not None:
-            self.decode_step = torch.compile(
-                self.decode_step, fullgraph=True, dynamic=True, backend=backend
+            self.one_step = torch.compile(
+                self.one_step, fullgraph=True, dynamic=True, backend=backend
             )
         self.pool: GraphPool | None = None
         if compute.uses_cuda_graphs:
             self.pool = GraphPool(compute.device)
-        self.buckets: OrderedDict[
-            tuple[int, int, int], tuple[StaticDecodingState, _Step]
-        ] = OrderedDict()
+        self.buckets: OrderedDict[tuple[int, int, int], StaticStep] = (
+            OrderedDict()
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle without the captured steps, which can be neither."""
-        make = partial(StaticDecoder, backend=self.backend)
+        make = partial(CUDAGraphDecoder, backend=self.backend)
         return make, (self.model, self.compute)
 
     @torch.inference_mode()
     def bucket(
-        self, batch_size: int, source_length: int, max_length: int
-    ) -> tuple[StaticDecodingState, _Step]:
-        """Return a state of that size or a little more, and its step."""
+        self, n_rows: int, source_length: int, max_length: int
+    ) -> StaticStep:
+        """Return a step of that size or a little more."""
         shape = (
-            1 << (batch_size - 1).bit_length(),  # powers of two: few captures
+            1 << (n_rows - 1).bit_length(),  # powers of two: few captures
             self._round_up(source_length),
             self._round_up(max_length),
         )
         if shape not in self.buckets:
             if len(self.buckets) == MAX_BUCKETS:
                 self.buckets.popitem(last=False)  # unused for longest
-            state = StaticDecodingState(self.model, *shape)
-            step: _Step = partial(self.decode_step, state)
-            if self.pool is not None:
-                step = self.pool.capture(step, state.length.zero_)
-            self.buckets[shape] = state, step
+            with compute_context(self.compute):
+                step = StaticStep(self.model, *shape)
+                step.run = partial(self.one_step, step)
+                if self.pool is not None:
+                    step.run = self.pool.capture(step.run, step.length.zero_)
+            self.buckets[shape] = step
         self.buckets.move_to_end(shape)
         return self.buckets[shape]
 
@@ -256,23 +236,51 @@ class StaticDecoder:
         return min(rounded, config.max_length)
 
     @torch.inference_mode()
-    def generate(
-        self,
-        source: Int[Tensor, "batch source"],
-        lengths: Int[Tensor, " batch"],
-        *,
-        max_length: int,
-    ) -> list[list[int]]:
-        """Generate a translation of each source, to `<eos>` or max_length."""
+    def prefill(
+        self, source: Source, lengths: Lengths, max_length: int
+    ) -> tuple["_GraphState", Logits]:
+        """Encode the sources in a bucket that they fit in."""
         check_size("max_length", max_length)
         check_source(source, lengths, self.model.config.source_vocab_size)
-        rows, source_length = source.shape
+        step = self.bucket(len(source), source.shape[1], max_length)
         with compute_context(self.compute):
-            state, step = self.bucket(rows, source_length, max_length)
-            state.prefill(source, lengths)
-            for n in range(1, max_length + 1):
-                step()
-                if n % SYNC_EVERY == 0 and not state.active.any():
-                    break
-        table = state.token_ids[:rows, 1 : max_length + 1].tolist()
-        return [truncate_at_eos(row) for row in table]
+            step.fill(source, lengths)
+        state = _GraphState(self, step, len(source))
+        return state, state.step(torch.full_like(lengths, BOS))
+
+
+class _GraphState:
+    """The rows of a batch in a bucket, from the first on."""
+
+    def __init__(
+        self, decoder: CUDAGraphDecoder, bucket: StaticStep, n_rows: int
+    ) -> None:
+        self.decoder = decoder
+        self.bucket = bucket
+        self.n_rows = n_rows
+
+    @torch.inference_mode()
+    def step(self, token_ids: TokenIds) -> Logits:
+        """Append a token to each row; return the logits of the next.
+
+        They are overwritten by the next step.
+        """
+        self.bucket.token_ids[: self.n_rows] = token_ids
+        self.bucket.run()
+        return self.bucket.logits[: self.n_rows]
+
+    @torch.inference_mode()
+    def keep(self, rows: Sequence[int]) -> None:
+        """Go on with these rows, in a larger bucket if they need one."""
+        old = self.bucket
+        self.n_rows = len(rows)
+        if self.n_rows > old.shape[0]:
+            self.bucket = self.decoder.bucket(self.n_rows, *old.shape[1:])
+            self.bucket.length.copy_(old.length)
+        is_new = self.bucket is not old
+        into = [slot for slot, row in enumerate(rows) if is_new or slot != row]
+        moved = [rows[slot] for slot in into]
+        index = torch.tensor([into, moved], dtype=torch.long)
+        to, of = index.to(old.length.device)
+        for x, new in zip(old.tensors(), self.bucket.tensors(), strict=True):
+            new[to] = x[of]

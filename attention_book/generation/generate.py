@@ -1,44 +1,109 @@
-# Made from docs/source/batch-decoding.md (c2f0808e6d5a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (f9ceac78a975). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The loop that generates. Explained in the chapter "Decoding"."""
+
+from collections.abc import Iterable, Sequence
+
 import torch
-from jaxtyping import Int
+import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
-from attention_book._checks import check_size, check_source
-from attention_book.attention.caches import KeyValueCache
-from attention_book.generation.strategies import NextToken, greedy
+from attention_book.generation.decoder import (
+    Lengths,
+    Logits,
+    Source,
+    StepDecoder,
+    TokenIds,
+    as_decoder,
+)
+from attention_book.generation.strategies import (
+    NextToken,
+    greedy,
+    suppressed,
+)
 from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.tokenizers.special_tokens import EOS
 
 
-__all__ = ["generate"]
+__all__ = ["Hypothesis", "generate", "rows_to_keep"]
 
 
-@torch.no_grad()
+class Hypothesis(list[int]):
+    """Token ids that were generated, and how probable they are.
+
+    Attributes:
+        log_prob: The sum of the tokens' log-probabilities.
+    """
+
+    def __init__(
+        self, token_ids: Iterable[int] = (), log_prob: float = 0.0
+    ) -> None:
+        super().__init__(token_ids)
+        self.log_prob = log_prob
+
+
+@torch.inference_mode()
 def generate(
-    model: Transformer,
-    source: Int[Tensor, "batch source"],
-    lengths: Int[Tensor, " batch"],
+    model: StepDecoder | Transformer,
+    source: Source,
+    lengths: Lengths,
     *,
     max_length: int,
     next_token: NextToken = greedy,
-) -> list[list[int]]:
+    suppress: Sequence[int] = (),
+    eos_id: int | None = EOS,
+) -> list[Hypothesis]:
     """Generate a translation of each source, up to `<eos>` or max_length.
 
-    The model, in eval mode, lies on the device of source and lengths.
+    Args:
+        model: In eval mode, or a decoder that makes its steps faster.
+        source: Token ids of the sources, padded at the end.
+        lengths: How many tokens of each source are real.
+        max_length: The most tokens of a translation.
+        next_token: The strategy, such as greedy or what sampler returns.
+        suppress: Tokens that are never generated.
+        eos_id: The token after which to stop, or None for none.
     """
-    check_size("max_length", max_length)
-    check_source(source, lengths, model.config.source_vocab_size)
-    memory, mask = model.encode(source, lengths)
-    cross_kv = model.decoder.project_memory(memory)
-    caches = [KeyValueCache(max_length) for _ in cross_kv]
-    generated: list[list[int]] = [[] for _ in source]
-    token_ids = torch.full_like(lengths, BOS)
-    for _ in range(max_length):
-        logits = model.decode(token_ids[:, None], cross_kv, mask, caches)
-        token_ids = next_token(logits[:, -1])
-        for row, token_id in zip(generated, token_ids.tolist(), strict=True):
-            if row[-1:] != [EOS]:
-                row.append(token_id)
-        if all(row[-1] == EOS for row in generated):
-            break
-    return generated
+    decoder = as_decoder(model)
+    state, logits = decoder.prefill(source, lengths, max_length)
+    found = [Hypothesis() for _ in source]
+    rows = found  # the hypothesis of each row
+    steps: list[tuple[Tensor, Tensor]] = []  # that are not read yet
+    for n in range(1, max_length + 1):
+        token_ids = next_token(suppressed(logits, suppress))
+        steps.append((token_ids, _log_probs(logits, token_ids)))
+        if n % decoder.sync_every == 0 or n == max_length:
+            columns = (
+                torch.stack(x).tolist() for x in zip(*steps, strict=True)
+            )
+            for column in zip(*columns, strict=True):
+                for row, token_id, log_prob in zip(rows, *column, strict=True):
+                    if row[-1:] != [eos_id]:
+                        row.append(token_id)
+                        row.log_prob += log_prob
+            steps.clear()
+            active = [row[-1] != eos_id for row in rows]
+            if n == max_length or not any(active):
+                break
+            if not all(active):
+                kept = rows_to_keep(active)
+                state.keep(kept)
+                rows = [rows[i] for i in kept]
+                token_ids = token_ids[kept]
+        logits = state.step(token_ids)
+    return found
+
+
+def _log_probs(logits: Logits, token_ids: TokenIds) -> Float[Tensor, " rows"]:
+    """Return each row's log-probability of its token."""
+    return -F.cross_entropy(logits.float(), token_ids, reduction="none")
+
+
+def rows_to_keep(active: Sequence[bool]) -> list[int]:
+    """Return the active rows, in an order in which the fewest move.
+
+    Those at the end go to the places of rows that have finished.
+    """
+    n = sum(active)
+    movers = iter([row for row in range(n, len(active)) if active[row]])
+    return [row if active[row] else next(movers) for row in range(n)]

@@ -1,4 +1,6 @@
-# Made from docs/source/batch-decoding.md (201034c5e757). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (4831fcaf9992). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Scores of translations. Explained in the chapter "Decoding"."""
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

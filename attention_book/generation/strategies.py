@@ -1,5 +1,7 @@
-# Made from docs/source/batch-decoding.md (5a692a1195a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-from collections.abc import Callable
+# Made from docs/transformer/decoding.md (78771eddc139). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Which token comes next. Explained in the chapter "Decoding"."""
+
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -8,7 +10,7 @@ from torch import Tensor
 from attention_book._checks import check_number, check_whole
 
 
-__all__ = ["NextToken", "greedy", "sampler"]
+__all__ = ["NextToken", "greedy", "sampler", "suppressed"]
 
 
 NextToken = Callable[[Tensor], Tensor]  # logits (batch, vocab) to (batch,)
@@ -19,6 +21,16 @@ def greedy(
 ) -> Int[Tensor, " batch"]:
     """Return the token with the highest logit."""
     return logits.argmax(-1)
+
+
+def suppressed(
+    logits: Float[Tensor, "*batch vocab"], token_ids: Sequence[int]
+) -> Float[Tensor, "*batch vocab"]:
+    """Return logits by which none of these tokens is ever chosen."""
+    if not token_ids:
+        return logits
+    index = torch.tensor(token_ids, device=logits.device)
+    return logits.index_fill(-1, index, -torch.inf)
 
 
 def sampler(

@@ -1,19 +1,52 @@
-# Made from docs/source/text-generation.md (f539a2942e41). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (b0be3a1f9de0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Continuing a prompt with a causal language model.
+
+Explained in the chapter "Continuing, filling blanks, counting n-grams".
+"""
+
 from collections.abc import Sequence
 
 import torch
 
 from attention_book._checks import check_size
 from attention_book.attention.caches import KeyValueCache
+from attention_book.generation.decoder import (
+    CachedState,
+    Lengths,
+    Logits,
+    Source,
+)
+from attention_book.generation.generate import generate
 from attention_book.generation.strategies import NextToken, greedy
 from attention_book.models.language import CausalLanguageModel
 from attention_book.tokenizers.special_tokens import EOS
 
 
-__all__ = ["generate_text"]
+__all__ = ["PromptDecoder", "generate_text"]
 
 
-@torch.no_grad()
+class PromptDecoder:
+    """Generates with a causal language model, whose sources are prompts."""
+
+    sync_every = 1
+
+    def __init__(self, model: CausalLanguageModel) -> None:
+        self.model = model
+
+    def prefill(
+        self, source: Source, lengths: Lengths, max_length: int
+    ) -> tuple[CachedState, Logits]:
+        """Read prompts, all of one length, in one pass."""
+        device = next(self.model.parameters()).device
+        capacity = source.shape[1] + max_length
+        n_layers = self.model.config.n_layers
+        state = CachedState(
+            lambda ids, state: self.model(ids.to(device), state.caches),
+            [KeyValueCache(capacity) for _ in range(n_layers)],
+        )
+        return state, state.forward(source, state)[:, -1]
+
+
 def generate_text(
     model: CausalLanguageModel,
     prompt: Sequence[int],
@@ -23,9 +56,6 @@ def generate_text(
     eos_id: int | None = EOS,
 ) -> list[int]:
     """Continue a prompt, up to eos_id or max_length.
-
-    Each layer keeps keys and values in a cache, so that a token is computed
-    once: the prompt in one pass, every later token in one of its own.
 
     Args:
         model: In eval mode.
@@ -49,14 +79,12 @@ def generate_text(
             f"positions) in tokens, got a prompt of {len(prompt)} and "
             f"max_length {max_length}"
         )
-    device = model.encoder.tokens.weight.device
-    caches = [KeyValueCache(max_length) for _ in range(model.config.n_layers)]
-    generated = list(prompt)
-    new_ids = torch.tensor([generated], device=device)
-    while len(generated) < max_length:
-        logits = model(new_ids, caches)
-        new_ids = next_token(logits[:, -1])[:, None]
-        generated.append(int(new_ids))
-        if generated[-1] == eos_id:
-            break
-    return generated
+    (found,) = generate(
+        PromptDecoder(model),
+        torch.tensor([list(prompt)]),
+        torch.tensor([len(prompt)]),
+        max_length=max_length - len(prompt),
+        next_token=next_token,
+        eos_id=eos_id,
+    )
+    return [*prompt, *found]

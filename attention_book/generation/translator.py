@@ -1,6 +1,9 @@
-# Made from docs/fast/generating-fast.md (abbb673aa8f0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-import copy
+# Made from docs/fast/generating-fast.md (9c876b29fe25). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""From text to text. Explained in the chapter "Fast decoding"."""
+
+import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,19 +18,14 @@ from attention_book.compute import (
 )
 from attention_book.data.batches import pad
 from attention_book.generation.beam import beam_search
-from attention_book.generation.confidence import (
-    Calibration,
-    Translation,
-    sequence_log_probs,
-)
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.decoder import (
+from attention_book.generation.confidence import Calibration, Translation
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.generation.decoder import CachedDecoder, StepDecoder
+from attention_book.generation.generate import Hypothesis, generate
+from attention_book.generation.incremental import (
     IncrementalDecoder,
     unsupported_part,
 )
-from attention_book.generation.fast_beam import fast_beam_search
-from attention_book.generation.fast_generate import fast_generate
-from attention_book.generation.generate import generate
 from attention_book.io.checkpoints import load_model
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import UNSURE
@@ -40,6 +38,7 @@ __all__ = ["GRAMMAR", "Translator"]
 GRAMMAR = Path(__file__).parents[1] / "models" / "grammar.safetensors"
 _BATCH_SIZE = 32  # sentences at most
 _BATCH_TOKENS = 4096  # at most, with padding, of all hypotheses
+_ONE_THREAD = 2**24  # parameters, up to which more threads slow one row down
 # Of models that learnt UNSURE: fitted on 442 sentences that people wrote.
 _CALIBRATION = Calibration(scale=0.27, offset=2.279, threshold=0.933)
 
@@ -71,23 +70,19 @@ class Translator:
                     f"{name} must be a tokenizer, "
                     f"got {type(tokenizer).__name__}"
                 )
-        self.model = model
+        self.model = inference_copy(model, compute)
         self.source = source
         self.target = target
         self.compute = compute
-        token_ids = getattr(target, "token_ids", {})
         self.calibration = Calibration()
+        self.suppress: list[int] = []
+        token_ids = getattr(target, "token_ids", {})
         if UNSURE in token_ids:
             self.calibration = _CALIBRATION
-            model = _silence(model, token_ids[UNSURE])
-        self.decoder = (
-            inference_copy(model, compute)
-            if unsupported_part(model)
-            else IncrementalDecoder(model, compute)
-        )
-        self.graph_decoder = (
-            StaticDecoder(model, compute) if compute.uses_cuda_graphs else None
-        )
+            self.suppress = [token_ids[UNSURE]]
+        self.decoder = _make_decoder(self.model, compute)
+        n_parameters = sum(x.numel() for x in self.model.parameters())
+        self.is_small = n_parameters <= _ONE_THREAD
         learned = model.config.positions == "learned"
         self.max_source_length = model.config.max_length if learned else 10_000
 
@@ -119,14 +114,14 @@ class Translator:
 
     def generate(
         self, sources: Sequence[list[int]], beam_size: int = 1
-    ) -> list[list[int]]:
+    ) -> list[Hypothesis]:
         """Translate token ids, in batches of like length."""
-        outputs: list[list[int]] = [[] for _ in sources]
+        outputs = [Hypothesis() for _ in sources]
         for rows in _bucket_by_length(sources, beam_size):
             batch = [sources[row] for row in rows]
             found = self._generate_batch(batch, beam_size)
-            for row, token_ids in zip(rows, found, strict=True):
-                outputs[row] = token_ids
+            for row, hypothesis in zip(rows, found, strict=True):
+                outputs[row] = hypothesis
         return outputs
 
     def translate(
@@ -147,74 +142,62 @@ class Translator:
         such as the book's. For other models it is the probability that they
         give to their own translation, and they count as sure.
         """
+        check_texts("texts", texts)
         sources = [self.encode(text) for text in texts]
-        generated = self.generate(sources, beam_size)
         found: list[Translation] = []
-        log_probs = [0.0] * len(sources)
-        for rows in _bucket_by_length(sources):
-            batch = [sources[row] for row in rows]
-            targets = [generated[row] for row in rows]
-            scores = sequence_log_probs(self.model, batch, targets)
-            for row, log_prob in zip(rows, scores, strict=True):
-                log_probs[row] = log_prob
-        for token_ids, log_prob in zip(generated, log_probs, strict=True):
-            text = self.target.decode(token_ids)
-            confidence = self.calibration.confidence(log_prob)
+        for hypothesis in self.generate(sources, beam_size):
+            text = self.target.decode(hypothesis)
+            confidence = self.calibration.confidence(hypothesis.log_prob)
             is_sure = confidence >= self.calibration.threshold
             found.append(Translation(text, confidence, is_sure))
         return found
 
     def _generate_batch(
         self, sources: list[list[int]], beam_size: int
-    ) -> list[list[int]]:
+    ) -> list[Hypothesis]:
         """Translate the sources of one batch."""
         longest = max(map(len, sources))
         n = min(2 * longest + 16, self.max_source_length)
+        device = self.compute.device
         source, lengths = pad(
-            sources,
-            bucket_length(
-                longest, self.max_source_length, self.compute.device
-            ),
+            sources, bucket_length(longest, self.max_source_length, device)
         )
-        with compute_context(self.compute):
-            if beam_size == 1 and self.graph_decoder is not None:
-                return self.graph_decoder.generate(
-                    source, lengths, max_length=n
-                )
-            if isinstance(self.decoder, IncrementalDecoder):
-                if beam_size == 1:
-                    return fast_generate(
-                        self.decoder, source, lengths, max_length=n
-                    )
-                return fast_beam_search(
-                    self.decoder,
-                    source,
-                    lengths,
-                    max_length=n,
-                    beam_size=beam_size,
-                )
-            source = source.to(self.compute.device)
-            lengths = lengths.to(self.compute.device)
-            if beam_size == 1:
-                return generate(self.decoder, source, lengths, max_length=n)
-            return beam_search(
+        search = generate
+        if beam_size != 1:
+            search = partial(beam_search, beam_size=beam_size)
+        is_one_row = len(sources) * beam_size == 1
+        with (
+            compute_context(self.compute),
+            _one_thread(is_one_row and self.is_small),
+        ):
+            return search(
                 self.decoder,
                 source,
                 lengths,
                 max_length=n,
-                beam_size=beam_size,
+                suppress=self.suppress,
             )
 
 
-def _silence(model: Transformer, token_id: int) -> Transformer:
-    """Return a copy that never says this token.
+@contextlib.contextmanager
+def _one_thread(is_wanted: bool) -> Iterator[None]:
+    """Compute on one thread of the CPU; on leaving, restore the number."""
+    before = torch.get_num_threads()
+    if is_wanted:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
-    Its logit is 0, far below that of the best token.
-    """
-    silent = copy.deepcopy(model)
-    with torch.no_grad():
-        silent.target_embedding.tokens.weight[token_id].zero_()
-    return silent
+
+def _make_decoder(model: Transformer, compute: ComputeConfig) -> StepDecoder:
+    """Return the fastest decoder that knows the model."""
+    if compute.uses_cuda_graphs and type(model) is Transformer:
+        return CUDAGraphDecoder(model, compute)
+    if unsupported_part(model):
+        return CachedDecoder(model)
+    return IncrementalDecoder(model)
 
 
 def _bucket_by_length(

@@ -23,8 +23,12 @@ from typing import Any, NamedTuple
 import torch
 
 from attention_book.data.split import make_split
-from attention_book.generation.confidence import Calibration, Translation
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation import (
+    GRAMMAR,
+    Calibration,
+    Translation,
+    Translator,
+)
 from attention_book.io import save_model
 from attention_book.models.transformer import (
     PRESETS,

@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from attention_book.generation.translator import Translator
+from attention_book.generation import Translator
 from attention_book.interpret.explanations import explain_sentence
 from attention_book.interpret.pictures import to_html
 from literate.chapter import ROOT

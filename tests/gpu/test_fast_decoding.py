@@ -8,9 +8,12 @@ import torch
 
 from attention_book.compute import get_compute_config
 from attention_book.data.batches import pad
-from attention_book.generation import cuda_graphs as captured
-from attention_book.generation.cuda_graphs import StaticDecoder
-from attention_book.generation.generate import generate
+from attention_book.generation import (
+    CUDAGraphDecoder,
+    beam_search,
+    cuda_graphs,
+    generate,
+)
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
@@ -67,16 +70,18 @@ def test_captured_steps_generate_what_plain_ones_do(
     positions: str, gpu: torch.device
 ) -> None:
     model = train_a_little(gpu, positions=positions)
-    static = StaticDecoder(model, get_compute_config(gpu, "fp32"))
+    static = CUDAGraphDecoder(model, get_compute_config(gpu, "fp32"))
     assert static.pool is not None
     sources = [source for source, _ in make_reversals(9)]
     for rows in (1, 3, 9, 3):  # the last time with what is there already
         source, lengths = pad(sources[:rows])
         on_gpu = source.to(gpu), lengths.to(gpu)
         expected = generate(model, *on_gpu, max_length=21)
-        found = static.generate(source, lengths, max_length=21)
+        found = generate(static, source, lengths, max_length=21)
         assert found == expected
     assert len(static.buckets) == 3
+    found = beam_search(static, source, lengths, max_length=21)
+    assert found == beam_search(model, *on_gpu, max_length=21)
 
 
 def test_captured_steps_in_bf16_generate_nearly_the_same(
@@ -86,8 +91,11 @@ def test_captured_steps_in_bf16_generate_nearly_the_same(
     model = train_a_little(gpu)
     source, lengths = pad([source for source, _ in make_reversals(9)])
     full, half = (
-        StaticDecoder(model, get_compute_config(gpu, precision)).generate(
-            source, lengths, max_length=7
+        generate(
+            CUDAGraphDecoder(model, get_compute_config(gpu, precision)),
+            source,
+            lengths,
+            max_length=7,
         )
         for precision in ("fp32", "bf16")
     )
@@ -98,13 +106,13 @@ def test_captured_steps_in_bf16_generate_nearly_the_same(
 def test_evicted_graphs_leave_the_others_intact(
     gpu: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(captured, "MAX_BUCKETS", 2)
+    monkeypatch.setattr(cuda_graphs, "MAX_BUCKETS", 2)
     model = train_a_little(gpu)
-    static = StaticDecoder(model, get_compute_config(gpu, "fp32"))
+    static = CUDAGraphDecoder(model, get_compute_config(gpu, "fp32"))
     sources = [source for source, _ in make_reversals(9)]
     expected = {}
     for rows in (8, 1, 4, 1, 8, 4):  # large first, so that it is shared
-        found = static.generate(*pad(sources[:rows]), max_length=21)
+        found = generate(static, *pad(sources[:rows]), max_length=21)
         assert found == expected.setdefault(rows, found)
         assert len(static.buckets) <= 2
 
@@ -117,7 +125,7 @@ def test_a_compiled_step_generates_what_the_plain_one_does(
     model = train_a_little(device, **kind, n_layers=1)
     compute = get_compute_config(device, "fp32")
     backend = compile_backend(device, on_cpu=kind is KINDS[1])
-    static = StaticDecoder(model, compute, backend=backend)
+    static = CUDAGraphDecoder(model, compute, backend=backend)
     sources = [source for source, _ in make_reversals(9)]
     shapes = ((4, 40), (9, 21), (2, 9))
     if device.type == "cpu" and backend == "inductor":
@@ -127,7 +135,7 @@ def test_a_compiled_step_generates_what_the_plain_one_does(
         expected = generate(model, *on_device, max_length=max_length)
         stance = "default" if number < 2 else "fail_on_recompile"
         with torch.compiler.set_stance(stance):
-            found = static.generate(
-                *pad(sources[:rows]), max_length=max_length
+            found = generate(
+                static, *pad(sources[:rows]), max_length=max_length
             )
         assert found == expected

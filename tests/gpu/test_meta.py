@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from attention_book.generation.cuda_graphs import StaticDecodingState
-from attention_book.generation.decoder import IncrementalDecoder
+from attention_book.generation import IncrementalDecoder
+from attention_book.generation.cuda_graphs import StaticStep
 from attention_book.models.transformer import Transformer
 from attention_book.models.vit import ViT
 from attention_book.training import make_batch, translation_loss
@@ -54,17 +54,17 @@ def test_a_step_of_decoding(kind: dict[str, Any]) -> None:
     source = torch.zeros(3, 5, dtype=torch.long, device=META)
     lengths = torch.zeros(3, dtype=torch.long, device=META)
     with torch.inference_mode():
-        state = StaticDecodingState(model, 4, 16, 32)
-        state.prefill(source, lengths)
-        state.decode_step()
-    assert state.token_ids.device == META
-    assert state.token_ids.shape == (4, 33)
+        step = StaticStep(model, 4, 16, 32)
+        step.fill(source, lengths)
+        step.compute()
+    assert step.logits.device == META
+    assert step.logits.shape == (4, 11)
     if kind.get("positions") != "alibi":
         decoder = IncrementalDecoder(model)
         on_cpu = torch.zeros(3, 5, dtype=torch.long), torch.tensor([5, 2, 1])
-        grown = decoder.prefill(*on_cpu, 7)
+        state, logits = decoder.prefill(*on_cpu, 7)
         for _ in range(2):
-            logits = decoder.decode_step(grown, lengths)
+            logits = state.step(lengths)
         assert logits.device == META
         assert logits.shape == (3, 11)
 
