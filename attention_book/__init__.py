@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (7443b2f96c2c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (2d06e0d66873). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from attention_book.attention.positions import (
         SinusoidalPositions as SinusoidalPositions,
     )
-    from attention_book.attention.pruning import prune_heads as prune_heads
-    from attention_book.attention.replacing import (
+    from attention_book.interpret.pruning import prune_heads as prune_heads
+    from attention_book.interpret.replacing import (
         replace_attention as replace_attention,
     )
     from attention_book.attention.spans import SpanAttention as SpanAttention

@@ -1,4 +1,4 @@
-# Made from docs/source/checks.md (621e28fd5006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (bbc93dab3583). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checks of inputs. Explained in the chapter "Checking inputs"."""
 
 from collections.abc import Collection, Iterable, Mapping
@@ -218,8 +218,8 @@ def check_fields(
 ) -> None:
     """Raise ValueError unless a configuration's fields are of their types.
 
-    Whole numbers are at least 1, numbers are any, names are among those of
-    their Literal. Fields of other types are for the caller to check.
+    Whole numbers are at least 1, ids at least 0, numbers are any, names are
+    among those of their Literal. Fields of other types are for the caller to check.
 
     Args:
         config: A dataclass.
@@ -231,7 +231,7 @@ def check_fields(
         got = getattr(config, name)
         alternatives = get_origin(kind) in (Literal, Union, UnionType)
         kinds = get_args(kind) if alternatives else (kind,)
-        low = least.get(name, 1)
+        low = least.get(name, 0 if name.endswith("_id") else 1)
         if got is None and type(None) in kinds:
             continue
         if get_origin(kind) is Literal and got not in kinds:

@@ -13,8 +13,6 @@ import torch
 from torch import nn
 
 from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.pruning import prune_heads
-from attention_book.attention.replacing import replace_attention
 from attention_book.attention.spans import SpanAttention
 from attention_book.attention.sparse import (
     EagerAttention,
@@ -23,6 +21,8 @@ from attention_book.attention.sparse import (
     SparsemaxAttention,
 )
 from attention_book.interpret import find_heads, without_heads
+from attention_book.interpret.pruning import prune_heads
+from attention_book.interpret.replacing import replace_attention
 from attention_book.models.transformer import Transformer
 from benchmarks.sidebyside import introduce, keep, report, side_by_side
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from attention_book.attention.replacing import replace_attention
 from attention_book.attention.sparse import (
     EagerAttention,
     Entmax15Attention,
@@ -21,6 +20,7 @@ from attention_book.attention.sparse import (
     SparsemaxAttention,
 )
 from attention_book.data.digits import load_digits
+from attention_book.interpret.replacing import replace_attention
 from attention_book.models.vit import ViT, ViTConfig
 from attention_book.training import Trainer, TrainingConfig
 from attention_book.training.images import (

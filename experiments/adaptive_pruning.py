@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.attention.gates import GatedAttention, expected_heads
-from attention_book.attention.importance import head_importance
-from attention_book.attention.pruning import prune_heads
-from attention_book.attention.replacing import replace_attention
 from attention_book.data.sources import Corpus, load_corpus
 from attention_book.generation.translator import Translator
 from attention_book.interpret import find_heads, without_heads
+from attention_book.interpret.importance import head_importance
+from attention_book.interpret.pruning import prune_heads
+from attention_book.interpret.replacing import replace_attention
 from attention_book.models.transformer import Transformer
 from attention_book.training import (
     BatchLoader,

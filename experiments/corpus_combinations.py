@@ -8,7 +8,6 @@ import copy
 
 import torch
 
-from attention_book.data.punctuation import detokenize
 from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.generation.scores import score
 from attention_book.generation.translator import Translator
@@ -17,6 +16,7 @@ from attention_book.models.transformer import (
     Transformer,
     TransformerConfig,
 )
+from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training import (
     BatchLoader,
     Trainer,

@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from attention_book.data.punctuation import detokenize
 from attention_book.generation.translator import Translator
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.punctuation import detokenize
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     BatchLoader,

@@ -18,7 +18,6 @@ from attention_book.data.split import make_split
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
-    mask_predict_loss,
     refine,
 )
 from attention_book.models.transformer import Transformer, TransformerConfig
@@ -32,6 +31,7 @@ from attention_book.training import (
     encode_pairs,
     translation_loss,
 )
+from attention_book.training.mask_predict import mask_predict_loss
 from experiments.record import percent
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from attention_book.data.punctuation import detokenize
+from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training import (
     Trainer,
     TrainingConfig,

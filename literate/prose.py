@@ -264,7 +264,31 @@ def check(root: Path = ROOT) -> list[str]:
             records.check(page, root)
         except ChapterError as error:
             found.append(str(error))
-    return found or [*retired_in_files(root), *unmentioned(chapters)]
+    return found or [*retired_in_files(root), *unmentioned(chapters), *redefined(chapters)]
+
+
+def redefined(chapters: Sequence[Chapter]) -> Iterator[str]:
+    """Each public name of the package that a block without title defines a second time.
+
+    What a reader meets under a name is what the package gives under it. An exercise may ask for
+    it all the same, and the functions behind the commands are nobody's to import.
+    """
+    shipped: dict[str, str] = {}
+    for page in chapters:
+        for title, blocks in page.modules.items():
+            if not title.startswith(f"{PACKAGE}/cli/"):
+                tops = [node for block in blocks for node in ast.parse(block.body).body]
+                shipped |= {name: title for name in _functions_and_classes(tops) if name[0] != "_"}
+    for page in chapters:
+        for code in (cell.code for cell in page.cells if not (cell.code.title or cell.code.role)):
+            for name in _functions_and_classes(ast.parse(code.body).body):
+                if name in shipped:
+                    how = f"which {shipped[name]} ships; teach that one, or name this by what it is"
+                    yield f"{page.path.as_posix()}:{code.line}: defines {name}, {how}"
+
+
+def _functions_and_classes(nodes: Sequence[ast.stmt]) -> list[str]:
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
 def main() -> int:

@@ -15,14 +15,11 @@ from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.attention.entmax import entmax, entmax15
 from attention_book.attention.functional import causal_mask, padding_mask
 from attention_book.attention.gates import GatedAttention, expected_heads
-from attention_book.attention.importance import head_importance
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
 )
 from attention_book.attention.packed import PackedMask, PaddingLayout
-from attention_book.attention.pruning import PrunedAttention, prune_heads
-from attention_book.attention.replacing import replace_attention
 from attention_book.attention.spans import SpanAttention, mean_span
 from attention_book.attention.sparse import (
     EagerAttention,
@@ -36,6 +33,9 @@ from attention_book.generation.beam import beam_search
 from attention_book.generation.decoder import IncrementalDecoder
 from attention_book.generation.generate import generate
 from attention_book.interpret import find_heads, without_heads
+from attention_book.interpret.importance import head_importance
+from attention_book.interpret.pruning import PrunedAttention, prune_heads
+from attention_book.interpret.replacing import replace_attention
 from attention_book.io import save_model
 from tests.factories import make_transformer, make_varied, make_vit
 from tests.torch_state import randomise

@@ -347,7 +347,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
     for norm in PostNorm, PreNorm:
         name = norm.__name__
         found[name] = (partial(norm, 24), {"dropout": 0.1, "eps": 1e-5})
-    found["cache"][1]["cache"] = KeyValueCache(9)
     return found
 
 

@@ -24,7 +24,7 @@ def error(text: str) -> str:
 def test_the_book_reads() -> None:
     chapters = read_all()
     assert len(chapters) >= 29
-    assert chapters[0].modules
+    assert any(chapter.modules for chapter in chapters)
 
 
 def test_twins_are_paired_block_by_block() -> None:

@@ -70,7 +70,7 @@ for line in (
     except SystemExit as ended:
         statuses.append(ended.code)
     assert "torch" not in sys.modules, line
-assert attention_book.models.vit.ViT is attention_book.ViT
+assert attention_book.ViT is attention_book.models.vit.ViT
 assert "torch" in sys.modules
 print(*statuses)
 """

@@ -22,8 +22,8 @@ from attention_book.data.lexicon import (
     QUALITIES,
     VERBS,
 )
-from attention_book.data.punctuation import detokenize, tokenize
 from attention_book.data.split import is_held_out, make_split
+from attention_book.tokenizers.punctuation import detokenize, tokenize
 from attention_book.tokenizers.special_tokens import (
     BOS,
     EOS,

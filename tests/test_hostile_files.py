@@ -29,7 +29,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from attention_book._errors import USER_ERRORS
-from attention_book.cli import app, train
+from attention_book.cli import app, memory, train
 from attention_book.data.sources import Corpus
 from attention_book.io import (
     load_checkpoint,
@@ -717,9 +717,9 @@ def test_a_header_of_16_megabytes_takes_little_memory(
 def test_the_memory_of_a_device() -> None:
     if hasattr(os, "sysconf"):
         n_pages = os.sysconf("SC_PHYS_PAGES")
-        found = train._memory_of(torch.device("cpu"))
+        found = memory._memory_of(torch.device("cpu"))
         assert found == n_pages * os.sysconf("SC_PAGE_SIZE")
-    assert train._memory_of(torch.device("mps")) == 2**40
+    assert memory._memory_of(torch.device("mps")) == 2**40
 
 
 @pytest.mark.parametrize(

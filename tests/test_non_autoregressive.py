@@ -13,7 +13,6 @@ from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
     mask_predict,
-    mask_predict_loss,
     random_mask,
     refine,
 )
@@ -26,6 +25,7 @@ from attention_book.training import (
     TrainingConfig,
     make_batch,
 )
+from attention_book.training.mask_predict import mask_predict_loss
 from tests.factories import make_config
 from tests.torch_state import randomise
 

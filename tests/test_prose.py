@@ -12,6 +12,7 @@ from literate.prose import (
     excesses,
     forbidden,
     problems,
+    redefined,
     retired_in_files,
     unmentioned,
 )
@@ -326,3 +327,20 @@ def test_a_chapter_is_excused_until_it_keeps_the_limits(
     path.write_text("一句。\n\nA sentence.\n", "utf-8")
     (message,) = check(tmp_path)
     assert message.endswith("take it off NOT_YET in prose.py")
+
+
+def test_a_public_name_is_defined_where_it_ships_alone() -> None:
+    shipped = (
+        '```python title="attention_book/{}.py"\ndef peel(): ...\n```\n\n'
+    )
+    own = "```python\ndef {}(): ...\n```\n\n"
+    stub = '```python exercise="apple-1"\ndef peel(): ...\n```\n'
+
+    def faults(title: str, *blocks: str) -> list[str]:
+        text = shipped.format(title) + "".join(blocks)
+        return list(redefined([Chapter(Path("docs/fruit/apple.md"), text)]))
+
+    (fault,) = faults("fruit", own.format("peel"))
+    assert fault.startswith("docs/fruit/apple.md:5: defines peel, which att")
+    assert faults("fruit", own.format("peel_too_thick"), stub) == []
+    assert faults("cli/peel", own.format("peel")) == []

@@ -12,8 +12,8 @@ from attention_book.data.grammar import Grammar, Phrase
 from attention_book.data.grammar import sentence as narrow_sentence
 from attention_book.data.leaks import find_leaks, read_pairs
 from attention_book.data.lexicon import NOUNS, NUMBERS, VERBS
-from attention_book.data.punctuation import detokenize, tokenize
 from attention_book.data.split import Split, is_held_out, make_split
+from attention_book.tokenizers.punctuation import detokenize, tokenize
 from attention_book.tokenizers.special_tokens import UNSURE
 from corpora.wide import corpus
 from corpora.wide.compounds import refer

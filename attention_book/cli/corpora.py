@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (5e311f77e30f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (9e4271c64ff3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command `corpus`. Explained on the page "The command line"."""
 
 from typing import Annotated
@@ -8,8 +8,8 @@ from rich.table import Table
 from typer import Argument, Option
 
 from attention_book.cli.app import app, escape_controls, make_console
-from attention_book.data.punctuation import detokenize
 from attention_book.data.sources import CORPUS_HELP, load_corpus
+from attention_book.tokenizers.punctuation import detokenize
 
 
 __all__ = []

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (28726e3204f7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (1ea0419d075e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate.
 
 Explained in the chapter "The command line".
@@ -20,10 +20,10 @@ from attention_book.cli.options import (
 )
 from attention_book.cli.translate import check_line
 from attention_book.compute import get_compute_config
-from attention_book.data.punctuation import detokenize
 from attention_book.data.sources import CORPUS_HELP, load_corpus
 from attention_book.generation.scores import score
 from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.tokenizers.punctuation import detokenize
 
 
 __all__ = ["evaluate"]

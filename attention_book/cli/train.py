@@ -1,16 +1,14 @@
-# Made from docs/source/cli.md (ccdf8a0dd977). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (eb9e78b81e58). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train.
 
 Explained in the chapter "The command line".
 """
 
 import json
-import os
 import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -21,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Option
 
 from attention_book.cli.app import app, make_console, print_error
+from attention_book.cli.memory import check_memory
 from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import (
@@ -28,14 +27,14 @@ from attention_book.data.sources import (
     load_corpus,
     train_tokenizers,
 )
-from attention_book.io.checkpoints import load_model, meta_model
+from attention_book.io.checkpoints import load_model
 from attention_book.io.files import lock, parse_json, printable
 from attention_book.io.progress import (
     fingerprint,
     load_checkpoint,
     save_checkpoint,
 )
-from attention_book.io.tensors import MAX_TENSORS, open_tensors
+from attention_book.io.tensors import open_tensors
 from attention_book.models.transformer import (
     PRESETS,
     Transformer,
@@ -53,7 +52,6 @@ from attention_book.training.distributed import (
 from attention_book.training.loading import TranslationBatches, encode_pairs
 from attention_book.training.loop import Trainer
 from attention_book.training.parallel import (
-    FullyShardedDataParallel,
     ParallelStrategy,
 )
 from attention_book.training.validation import validation_loss
@@ -204,42 +202,6 @@ def _read_tokenizers(out: Path) -> tuple[Tokenizer, Tokenizer]:
     return source, target
 
 
-_MAX_LAYERS = 100  # for which a checkpoint has room
-
-
-def _memory_of(device: torch.device) -> int:
-    """Return how many bytes a device has, as far as one can know."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_properties(device).total_memory
-    if device.type == "cpu" and hasattr(os, "sysconf"):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return 2**40
-
-
-def _check_memory(
-    config: TransformerConfig,
-    device: torch.device,
-    strategy: ParallelStrategy,
-) -> None:
-    """Raise ValueError if training a model takes more memory than there is.
-
-    Every parameter has a gradient and two averages of AdamW, in fp32 each.
-    """
-    if config.n_layers > _MAX_LAYERS:
-        raise ValueError(
-            f"n_layers must be at most {_MAX_LAYERS}, got {config.n_layers}"
-        )
-    model = meta_model("Transformer", asdict(config), MAX_TENSORS)
-    n_parameters = sum(p.numel() for p in model.parameters())
-    is_sharded = isinstance(strategy, FullyShardedDataParallel)
-    wanted = 16 * n_parameters // (strategy.size if is_sharded else 1)
-    if wanted > (most := _memory_of(device)):
-        raise ValueError(
-            f"the model has {n_parameters:,} parameters, whose training takes "
-            f"{wanted / 2**30:,.0f} GiB, but there are {most / 2**30:,.1f}"
-        )
-
-
 @contextmanager
 def _lock(out: Path, blocking: bool) -> Iterator[None]:
     """Keep a file for this run, or wait for another run that keeps it."""
@@ -254,10 +216,6 @@ def _lock(out: Path, blocking: bool) -> Iterator[None]:
             print_error(f"{error}; waiting for it")
             stack.enter_context(lock(out, -1.0))
         yield
-
-
-def _silent(*_: object, **__: object) -> None:
-    """Print nothing: the first process prints it."""
 
 
 def _train(
@@ -301,7 +259,7 @@ def _train(
             "share_embeddings": tokenizers[0] is tokenizers[1],
         }
         model_config = TransformerConfig(**shape | sizes)
-        _check_memory(model_config, device, strategy)
+        check_memory(model_config, device, strategy)
         torch.manual_seed(config.seed)
         model = Transformer(model_config).to(device)
         batches = make_batches(encode_pairs(corpus.train, *tokenizers))

@@ -1,10 +1,11 @@
-# Made from docs/transformer/decoder.md (5dc5cdb0f2da). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (010232a2f47a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -92,15 +93,12 @@ class DecoderLayer(nn.Module):
         """
         if memory is None:  # which attention would take for self-attention
             raise ValueError("memory must be the source's, got None")
-
-        def attend(y: Tensor) -> Tensor:
-            return self.self_attention(
-                y, mask=mask, is_causal=is_causal, cache=cache
-            )
-
-        def attend_to_source(y: Tensor) -> Tensor:
-            return self.cross_attention(y, memory, memory_mask)
-
+        attend = partial(
+            self.self_attention, mask=mask, is_causal=is_causal, cache=cache
+        )
+        attend_to_source = partial(
+            self.cross_attention, memory=memory, mask=memory_mask
+        )
         add_self, add_cross, add_feed_forward = self.residuals
         x = add_self(x, attend)
         x = add_cross(x, attend_to_source)

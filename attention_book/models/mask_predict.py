@@ -1,4 +1,4 @@
-# Made from docs/beyond/denoising.md (d259504e3294). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/denoising.md (962b00a10a96). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Mask-predict. Explained in the chapter "Non-autoregressive decoding"."""
 
 from collections.abc import Iterator
@@ -16,7 +16,6 @@ from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.training.loading import Batch
 
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "MaskedTransformer",
     "MaskedTransformerConfig",
     "mask_predict",
-    "mask_predict_loss",
     "random_mask",
     "refine",
 ]
@@ -116,39 +114,6 @@ def random_mask(
     k = 1 + (rand(len(lengths)).to(lengths.device) * lengths).long()
     scores = rand(real.shape).to(lengths.device)
     return _lowest_k(scores.masked_fill(~real, torch.inf), k)
-
-
-def mask_predict_loss(
-    model: MaskedTransformer,
-    batch: Batch,
-    label_smoothing: float = 0.0,
-    generator: torch.Generator | None = None,
-) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the masked tokens, plus a tenth of the length's.
-
-    Args:
-        model: Predicts the masked tokens.
-        batch: Sentence pairs.
-        label_smoothing: Of the tokens; the length has none.
-        generator: The random generator of the mask.
-
-    Raises:
-        ValueError: A translation is empty or longer than max_target_length.
-
-    Source: Ghazvininejad et al. (2019), §2.2 and §2.3.
-    """
-    target = batch.target[:, 1:]
-    lengths = batch.target_lengths - 2  # without <bos> and <eos>
-    check_lengths("target lengths", lengths, model.max_target_length)
-    masked = random_mask(lengths, target.shape[1], generator)
-    memory, mask = model.encode(batch.source, batch.source_lengths)
-    logits = model.fill_in(target, masked, lengths, memory, mask)
-    token_loss = F.cross_entropy(
-        logits.float(), target[masked], label_smoothing=label_smoothing
-    )
-    length_logits = model.score_lengths(memory, mask)
-    length_loss = F.cross_entropy(length_logits, lengths - 1)
-    return token_loss + 0.1 * length_loss
 
 
 class Draft(NamedTuple):

@@ -1,11 +1,11 @@
-# Made from docs/transformer/corpus.md (2df991fe06c1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (0a38d9ed6bd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The tokenizer of words. Explained in the chapter "A corpus"."""
 
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
-from attention_book.data.punctuation import detokenize, tokenize
+from attention_book.tokenizers.punctuation import detokenize, tokenize
 from attention_book.tokenizers.special_tokens import (
     BOS,
     EOS,

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attention_book.data.punctuation import detokenize
 from attention_book.data.split import make_split
 from attention_book.generation.confidence import Calibration, Translation
 from attention_book.generation.translator import GRAMMAR, Translator
@@ -32,6 +31,7 @@ from attention_book.models.transformer import (
     Transformer,
     TransformerConfig,
 )
+from attention_book.tokenizers.punctuation import detokenize
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     BatchLoader,

@@ -18,7 +18,6 @@ from attention_book.compute import (
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
-    mask_predict_loss,
 )
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
@@ -29,6 +28,7 @@ from attention_book.training import (
     make_batch,
     translation_loss,
 )
+from attention_book.training.mask_predict import mask_predict_loss
 from tests.factories import (
     compile_backend,
     make_config,
