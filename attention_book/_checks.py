@@ -1,4 +1,4 @@
-# Made from docs/source/checks.md (bbc93dab3583). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (530bc6d5266d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checks of inputs. Explained in the chapter "Checking inputs"."""
 
 from collections.abc import Collection, Iterable, Mapping
@@ -219,7 +219,8 @@ def check_fields(
     """Raise ValueError unless a configuration's fields are of their types.
 
     Whole numbers are at least 1, ids at least 0, numbers are any, names are
-    among those of their Literal. Fields of other types are for the caller to check.
+    among those of their Literal. Fields of other types are for the caller
+    to check.
 
     Args:
         config: A dataclass.

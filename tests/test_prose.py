@@ -234,7 +234,7 @@ def chapter_of(
         (chapter_of(words=2200), ""),
         (chapter_of(words=2201), ": 2201 words of English prose; from 1200"),
         (chapter_of(words=1199), ": 1199 words of English prose; from 1200"),
-        (chapter_of(lines=421), ": 421 lines of Python; at most 420"),
+        (chapter_of(lines=301), ": 301 lines of Python; at most 300"),
     ],
 )
 def test_what_is_too_much_is_counted(chapter: Chapter, says: str) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/attention/multi-head.md (6833b171978a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/multi-head.md (4e74434dde89). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Multi-head attention. Explained in the chapter "Multi-head attention"."""
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from attention_book._checks import check_heads, check_layer_input, check_rate
 from attention_book.attention.caches import KeyValue, KeyValueCache, Offset
 from attention_book.attention.fused import fused_attention
-from attention_book.attention.packed import Mask, PackedLayout
+from attention_book.attention.packed import Mask, PackedLayout, attend_packed
 
 
 __all__ = [
@@ -117,7 +117,7 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             kv = cache.append(*kv)
         if isinstance(mask, PackedLayout):
-            heads = mask.wrap(self.attend)(query, kv, None, is_causal)
+            heads = attend_packed(self.attend, query, kv, mask, is_causal)
         else:
             heads = self.attend(query, kv, mask, is_causal)
         return self.out_proj(merge_heads(heads))

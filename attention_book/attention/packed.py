@@ -1,4 +1,4 @@
-# Made from docs/transformer/padding.md (3924207a5765). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (0e6f44e2bb50). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Batches without padding. Explained in "Attention without padding"."""
 
 import copy
@@ -14,7 +14,13 @@ from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 
 
-__all__ = ["Mask", "PackedLayout", "PackedMask", "PaddingLayout"]
+__all__ = [
+    "Mask",
+    "PackedLayout",
+    "PackedMask",
+    "PaddingLayout",
+    "attend_packed",
+]
 
 
 class PaddingLayout:
@@ -88,30 +94,33 @@ class PackedLayout(NamedTuple):
     queries: PaddingLayout
     keys: PaddingLayout
 
-    def wrap(self, attend: _Attend) -> _Attend:
-        """Return attend for packed heads, (heads, tokens, d_k).
-
-        It pads queries, keys and values, attends, and unpads what comes out.
-
-        Args:
-            attend: Takes padded heads of queries, of keys and values, a mask
-                and is_causal, as MultiHeadAttention.attend does.
-        """
-
-        def attend_packed(
-            query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
-        ) -> Tensor:
-            # Padding comes last: causality alone hides it from its sequence.
-            causality_suffices = is_causal and self.queries is self.keys
-            mask = None if causality_suffices else self.keys.mask
-            padded = [self.keys.pad(x.transpose(0, 1)) for x in kv]
-            kv = KeyValue(*(x.transpose(1, 2) for x in padded))
-            query = self.queries.pad(query.transpose(0, 1)).transpose(1, 2)
-            heads = attend(query, kv, mask, is_causal)
-            return self.queries.unpad(heads.transpose(1, 2)).transpose(0, 1)
-
-        return attend_packed
-
 
 PackedMask = PackedLayout  # its old name
 Mask = Bool[Tensor, "..."] | PackedLayout | None
+
+
+def attend_packed(
+    attend: _Attend,
+    query: Tensor,
+    kv: KeyValue,
+    packed: PackedLayout,
+    is_causal: bool,
+) -> Tensor:
+    """Pad queries, keys and values, attend, and unpad what comes out.
+
+    Args:
+        attend: Takes padded heads of queries, of keys and values, a mask
+            and is_causal, as MultiHeadAttention.attend does.
+        query: Of packed heads, (heads, tokens, d_k), as keys and values.
+        kv: Keys and values.
+        packed: The layouts of both.
+        is_causal: Whether the future is hidden.
+    """
+    # Padding comes last: causality alone hides it from its own sequence.
+    causality_suffices = is_causal and packed.queries is packed.keys
+    mask = None if causality_suffices else packed.keys.mask
+    padded = [packed.keys.pad(x.transpose(0, 1)) for x in kv]
+    kv = KeyValue(*(x.transpose(1, 2) for x in padded))
+    query = packed.queries.pad(query.transpose(0, 1)).transpose(1, 2)
+    heads = attend(query, kv, mask, is_causal)
+    return packed.queries.unpad(heads.transpose(1, 2)).transpose(0, 1)

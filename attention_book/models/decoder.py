@@ -1,11 +1,10 @@
-# Made from docs/transformer/decoder.md (010232a2f47a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (65b844da8a35). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -93,15 +92,16 @@ class DecoderLayer(nn.Module):
         """
         if memory is None:  # which attention would take for self-attention
             raise ValueError("memory must be the source's, got None")
-        attend = partial(
-            self.self_attention, mask=mask, is_causal=is_causal, cache=cache
-        )
-        attend_to_source = partial(
-            self.cross_attention, memory=memory, mask=memory_mask
-        )
         add_self, add_cross, add_feed_forward = self.residuals
-        x = add_self(x, attend)
-        x = add_cross(x, attend_to_source)
+        x = add_self(
+            x,
+            lambda y: self.self_attention(
+                y, mask=mask, is_causal=is_causal, cache=cache
+            ),
+        )
+        x = add_cross(
+            x, lambda y: self.cross_attention(y, memory, memory_mask)
+        )
         return add_feed_forward(x, self.feed_forward)
 
 

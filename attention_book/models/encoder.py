@@ -1,11 +1,10 @@
-# Made from docs/transformer/encoder.md (2bb3d83a6a5a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (f4b7c4d7908a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Literal, get_args
 
 import torch
@@ -141,11 +140,13 @@ class EncoderLayer(nn.Module):
         is_causal: bool = False,
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the tokens in their context; all else as attention takes."""
-        attend = partial(
-            self.self_attention, mask=mask, is_causal=is_causal, cache=cache
-        )
         add_attention, add_feed_forward = self.residuals
-        x = add_attention(x, attend)
+        x = add_attention(
+            x,
+            lambda y: self.self_attention(
+                y, mask=mask, is_causal=is_causal, cache=cache
+            ),
+        )
         return add_feed_forward(x, self.feed_forward)
 
 
