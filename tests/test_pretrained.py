@@ -894,6 +894,7 @@ def test_what_no_class_of_theirs_does_is_not_written(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
+from attention_book.io.pretrained import from_pretrained
 
 def status(name):
     text = Path("/proc/self/status").read_text()
