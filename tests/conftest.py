@@ -30,7 +30,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 # Files that take long, whole as they are given to one of two processes: begun
 # last, they would keep the other waiting.
-LONGEST = ("processes", "labs", "mask-predict", "13-decoding")
+LONGEST = ("processes", "labs", "serve", "pretrained", "language-models")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -152,7 +152,7 @@ def test_a_name_that_python_has_chosen_passes(tmp_path: Path) -> None:
     module = tmp_path / "attention_book/apple.py"
     module.parent.mkdir()
     text = "import io\nclass A(io.FileIO):\n    def tell(self): ..."
-    module.tell_text(text)
+    module.write_text(text)
     assert list(retired_in_files(tmp_path)) == []
     for other in (
         text.replace("(io.FileIO)", ""),
@@ -160,7 +160,7 @@ def test_a_name_that_python_has_chosen_passes(tmp_path: Path) -> None:
         text.replace("tell(self)", "read(self, look)"),
         f"{text}\ndef tell(x): ...",
     ):
-        module.tell_text(other)
+        module.write_text(other)
         assert len(list(retired_in_files(tmp_path))) == 1
 
 
