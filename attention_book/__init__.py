@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (2d06e0d66873). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (bd21514b8377). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -232,7 +232,7 @@ if TYPE_CHECKING:
     from attention_book.models.vit import ViTConfig as ViTConfig
     from attention_book.tokenizers.bpe import BPETokenizer as BPETokenizer
     from attention_book.tokenizers.words import WordTokenizer as WordTokenizer
-    from attention_book.training.__init__ import BatchLoader as BatchLoader
+    from attention_book.training import BatchLoader as BatchLoader
     from attention_book.training.loop import Trainer as Trainer
     from attention_book.training.config import TrainingConfig as TrainingConfig
     from attention_book.training.loading import encode_pairs as encode_pairs
