@@ -16,6 +16,7 @@ import io
 import linecache
 import os
 import random
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -37,15 +38,35 @@ from literate.plots import figure_svg
 from literate.tangle import tangle, write
 
 
+IMPORTED = re.compile(rf"(?:from|import) ((?:{PACKAGE}|corpora)[.\w]*)")
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
 
 
 def digest(chapter: Chapter, root: Path = ROOT) -> str:
-    """Of all that decides whether a chapter passes: its code, outputs, figures, the package, torch."""
+    """Of all that decides whether a chapter passes: its code, outputs, figures, what it imports."""
     parts = [b.text for b in chapter.blocks if b.info.startswith(("python", "output"))]
-    parts += [*chapter.figures, version("torch")]
-    parts += [path.read_text("utf-8") for path in sorted((root / PACKAGE).glob("**/*.py"))]
+    imports = sorted(imported("\n".join(cell.code.body for cell in chapter.cells), root))
+    parts += [*chapter.figures, version("torch"), *(path.read_text("utf-8") for path in imports)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def imported(source: str, root: Path) -> set[Path]:
+    """The files of the package and of corpora that code imports, and those that they import.
+
+    The command line imports by name what a command needs, and so may need the whole package.
+    """
+    found: set[Path] = set()
+    texts = [source]
+    while texts:
+        for name in IMPORTED.findall(texts.pop()):
+            whole = name in (PACKAGE, f"{PACKAGE}.cli", f"{PACKAGE}.__main__")
+            place = root / name.replace(".", "/")
+            files = {place.with_suffix(".py"), place / "__init__.py"}
+            files |= set((root / PACKAGE).glob("**/*.py")) if whole else set()
+            new = {file for file in files if file.exists()} - found
+            found |= new
+            texts += [file.read_text("utf-8") for file in new]
+    return found
 
 
 def stamp(chapter: Chapter, root: Path = ROOT) -> Path:

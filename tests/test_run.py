@@ -202,9 +202,16 @@ def test_what_passed_is_remembered_until_code_changes(book: Book) -> None:
     _, chapter = read_all(book.root)
     assert fresh(chapter, book.root)  # prose is not run
 
+    nut = "from attention_book.nut import x\n"
+    book.write("```python\nfrom attention_book.pear import x\n```\n")
+    chapter = read(book.chapter.relative_to(book.root), book.root)
     before = digest(chapter, book.root)
-    (book.root / "attention_book/pear.py").write_text("x = 1\n")
-    assert digest(chapter, book.root) != before
+    (book.root / "attention_book/nut.py").write_text("x = 1\n")
+    assert digest(chapter, book.root) == before  # it imports no nut
+    for name, text in (("pear", nut), ("nut", "x = 2\n")):
+        (book.root / f"attention_book/{name}.py").write_text(text)
+        assert digest(chapter, book.root) != before
+        before = digest(chapter, book.root)
     assert not fresh(chapter, book.root)
 
     stamp(chapter, book.root).touch()
