@@ -510,9 +510,9 @@ def test_package_and_chapter_link_both_ways(
     page = visit.open(f"/{edition}/{FUSED}")
     page.locator(".api a", has_text="fused_attention").click()
     page.wait_for_url(
-        "**/api/attention/#attention_book.attention.functional.fused_attention"
+        "**/api/attention/#attention_book.attention.fused.fused_attention"
     )
-    entry = page.locator(".doc-object:has(h2:has-text('fused_attention'))")
+    entry = page.locator(".doc-object:has(h3:has-text('fused_attention'))")
     entry.locator(f"+ p a[href*='{FUSED}']").click()
     page.wait_for_url(f"**/{edition}/{FUSED}#fused")
 
