@@ -5,14 +5,18 @@ python -m literate.labs [NOTEBOOK …]    run them again, in place
 A lab stands in both languages: a Markdown cell tagged `zh` is followed by its twin, tagged
 `en`, and code cells belong to both. A cell that draws says in its metadata what there is to
 see: `"alt": {"zh": …, "en": …}`.
+
+mkdocs-jupyter makes the page, out of what weave writes; here it becomes one like the others.
 """
 
 import re
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from bs4 import BeautifulSoup, Tag
 
 from literate import ROOT, blocks
 from literate.blocks import Block, ChapterError, fenced
@@ -20,7 +24,9 @@ from literate.blocks import Block, ChapterError, fenced
 
 LABS = Path("docs/labs")
 SOURCE = re.compile(r'^   "source": \[', re.MULTILINE)
+ABOUT = "book"  # in the metadata of a woven notebook, what the page says of itself
 HEADING = re.compile(r"(#+) (.*)")
+TEX = re.compile(r"<(code|pre)\b.*?</\1>|(\$\$?)(.+?)\2", re.DOTALL)
 
 
 def split(path: Path, text: str) -> list[Block]:
@@ -55,6 +61,54 @@ def figures(path: Path, cell: Any) -> dict[str, str]:
     data = [output.get("data", {}) for output in cell.get("outputs", ())]
     drawn = [one["image/svg+xml"] for one in data if "image/svg+xml" in one]
     return {f"{path.stem}/{cell.id}-{n}.svg": svg for n, svg in enumerate(drawn)}
+
+
+def page(html: str, ids: Sequence[str], link: Callable[[str], str], permalink: str) -> str:
+    """The page that mkdocs-jupyter made of a notebook, with the book's styles and not its own.
+
+    Its half a megabyte of styles goes, and scripts that ask other hosts. Headings get the ids,
+    which both editions share, links lead to pages, and formulas wait for KaTeX.
+
+    Raises:
+        ValueError: It is not a page of mkdocs-jupyter, or not in one language.
+    """
+    book = BeautifulSoup(html, "html.parser").select_one(".jupyter-wrapper > .jp-Notebook")
+    if not book:
+        raise ValueError("this page is not from mkdocs-jupyter; is it among the plugins?")
+    heads = book.select(".jp-MarkdownOutput :is(h1, h2, h3, h4)")
+    if len(heads) != len(ids):
+        raise ValueError("not the headings of one language; see remove_cell_tags in mkdocs.yml")
+    for head, id_ in zip(heads, ids, strict=True):
+        head["id"] = id_
+        mark = head.select_one(".anchor-link") or BeautifulSoup().new_tag("a")
+        mark.attrs = {"class": "headerlink", "href": f"#{id_}", "title": permalink}
+        mark.string = "#"
+        head.append(mark)
+    for anchor in book.select(".jp-MarkdownOutput a[href]:not(.headerlink)"):
+        anchor["href"] = link(str(anchor["href"]))
+    parts = book.select(".jp-MarkdownOutput, .highlight-ipynb, .jp-OutputArea-output")
+    return "\n".join(['<div class="jp-Notebook">', *map(_part, parts), "</div>"])
+
+
+def _part(part: Tag) -> str:
+    """The text of a cell, its code, or one of its outputs, as it stands on other pages."""
+    classes = part.get_attribute_list("class")
+    if "jp-MarkdownOutput" in classes:
+        return TEX.sub(_formula, part.decode_contents().strip("\n"))
+    if figure := part.select_one("figure"):
+        return str(figure)
+    text = "".join(pre.decode_contents() for pre in part.select("pre")).strip("\n")
+    is_code = "highlight-ipynb" in classes
+    kind = " ".join(classes) if is_code else "jp-OutputArea-output output no-copy highlight"
+    return f'<div class="{kind}"><pre><code>{text}\n</code></pre></div>'
+
+
+def _formula(found: re.Match[str]) -> str:
+    """A formula as Python-Markdown marks it on other pages; or code as it stands."""
+    if not found[2]:
+        return found[0]
+    tag, start, end = ("div", "[", "]") if found[2] == "$$" else ("span", "(", ")")
+    return rf'<{tag} class="arithmatex">\{start}{found[3]}\{end}</{tag}>'
 
 
 def run(path: Path) -> None:

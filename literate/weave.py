@@ -2,6 +2,7 @@
 
 Both languages are on a page, so that a button can lay them side by side; the other
 language's half is marked `twin`, and hidden by the style sheet.
+A lab stays a notebook, which mkdocs-jupyter shows, in one language.
 A tree holds all that a site engine needs: pages, API pages, labs, notebooks, assets.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
+from nbformat import v4
 
 from literate import ROOT, glossary, labs, summary
 from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, pick
@@ -44,8 +46,10 @@ HOW = (
 CHECKER = "docs/source/cli.md"
 FOLDED = "导入与公开的名字 | Imports and public names"
 CHECKS = "检查 | Checks"
+SHADES = (("", "light"), (".dark", "dark"))
 NUMBERED = '<span class="number">{}</span> '
-LAB_LINK = re.compile(r"(\]\((?:\.\./)?labs/[\w-]+)\.ipynb")
+# A link to the glossary as explain() makes it, which only Python-Markdown understands.
+TERM = re.compile(r"\[([^]]*)\]\(([^)]*)\)\{ \.term (aria-describedby=\"[^\"]*\") \}")
 
 
 class Book(NamedTuple):
@@ -77,7 +81,7 @@ def write_trees(editions: Iterable[str] = EDITIONS) -> Book:
 def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
     """Write a page with its figures and its notebook."""
     check(page)
-    place = tree / page.path.relative_to("docs").with_suffix(".md")
+    place = tree / page.path.relative_to("docs")
     given = next((b.text for b in page.blocks if b.kind == "front_matter"), "---\n---")
     about = summary.of(page, edition) | {"source": page.path.as_posix()}
     if page.path != Path("docs/index.md"):
@@ -85,18 +89,21 @@ def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
     if page.is_chapter:
         about["title"] = f"{page.number} {about['title']}"
         about["number"] = str(page.number)
-    if page.is_chapter or page.path.parent == labs.LABS:
+    is_lab = page.path.parent == labs.LABS
+    if page.is_chapter or is_lab:
         about["notebook"] = f"notebooks/{page.path.stem}.ipynb"
         write(tree / about["notebook"], export(page, edition))
-    front = [*given.split("\n")[1:-1], *(f"{key}: {json.dumps(about[key])}" for key in about)]
-    write(place, "\n".join(["---", *front, "---", "", weave(page, edition, book)]))
     drawn: dict[str, str] = {}
+    if is_lab:
+        write(place, weave_lab(page, edition, about, book))
+        for cell in nbformat.reads(page.text, as_version=4).cells:
+            drawn |= labs.figures(page.path, cell)
+    else:
+        front = [*given.split("\n")[1:-1], *(f"{key}: {json.dumps(about[key])}" for key in about)]
+        write(place, "\n".join(["---", *front, "---", "", weave(page, edition, book)]))
     for figure in page.figures:
         saved = (ROOT / page.path.parent / figure).with_suffix(f".{edition}.svg")
         drawn[figure] = saved.read_text("utf-8") if saved.exists() else FRAME
-    if page.path.parent == labs.LABS:
-        for cell in nbformat.reads(page.text, as_version=4).cells:
-            drawn |= labs.figures(page.path, cell)
     for figure, svg in drawn.items():
         write(place.parent / figure, svg)
         write((place.parent / figure).with_suffix(".dark.svg"), dark(svg))
@@ -154,7 +161,69 @@ def weave(page: Chapter, edition: str, book: Book = Book()) -> str:  # noqa: B00
         if part.kind == "heading" and heading(part)[2] == "exercises":
             parts += [how_to_check(e.id, page, edition) for e in page.exercises[:1]]
     text = "\n\n".join(part for part in [*parts, explained.tips] if part) + "\n"
-    return refer(LAB_LINK.sub(r"\1.md", text), page)
+    return refer(text, page)
+
+
+def weave_lab(
+    lab: Chapter,
+    edition: str,
+    about: Mapping[str, str] = {},
+    book: Book = Book(),  # noqa: B008, it is a tuple
+) -> str:
+    """The lab's notebook as mkdocs-jupyter reads it, which leaves out the other language.
+
+    Its metadata has what stands at the head of other pages, and the ids of its headings.
+    """
+    explained = explain(lab, book.terms)
+    cells: list[Any] = []
+    given = nbformat.reads(lab.text, as_version=4)
+    code = (cell for cell in given.cells if cell.cell_type == "code")
+    ids: list[str] = []
+    for part in explained.parts:
+        if isinstance(part, Twin):
+            cells += _tagged(part.zh.text, part.en.text, lab)
+        elif part.kind == "heading":
+            zh, en, id_ = heading(part)
+            marks = part.text.partition(" ")[0]
+            cells += _tagged(f"{marks} {zh}", f"{marks} {en}", lab)
+            ids.append(id_)
+        elif part.info == "python":
+            cells.append(_with_figures(next(code), lab, edition))
+    if tips := [line for line in explained.tips.split("\n") if f'lang="{edition}">' in line]:
+        cells.append(v4.new_markdown_cell("\n".join(["<div>", *tips, "</div>"])))
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number}"
+    given.cells = cells
+    given.metadata[labs.ABOUT] = {**about, "ids": ids}
+    nbformat.validate(given)
+    return str(nbformat.writes(given)) + "\n"
+
+
+def _tagged(zh: str, en: str, lab: Chapter) -> list[Any]:
+    """A cell in each language."""
+    texts = (
+        refer(TERM.sub(r'<a class="term" href="\2" \3>\1</a>', text), lab) for text in (zh, en)
+    )
+    return [
+        v4.new_markdown_cell(text, metadata={"tags": [language]})
+        for language, text in zip(EDITIONS, texts, strict=True)
+    ]
+
+
+def _with_figures(cell: Any, lab: Chapter, edition: str) -> Any:
+    """A code cell that shows what it drew as other pages do: a file for light, one for dark."""
+    files = iter(labs.figures(lab.path, cell))
+    for output in cell.outputs:
+        if "image/svg+xml" in output.get("data", ()):
+            file = Path(next(files))  # in the folder that the page will be
+            alt = escape(cell.metadata.get("alt", {}).get(edition, ""))
+            images = "".join(
+                f'<img class="{shade}" loading="lazy" alt="{alt}" src="{file.stem}{ending}.svg">'
+                for ending, shade in SHADES
+            )
+            figure = f'<figure id="fig-{file.stem}">\n{images}\n</figure>'
+            output.data = nbformat.from_dict({"text/html": figure})
+    return cell
 
 
 def how_to_check(id_: str, page: Chapter, edition: str) -> str:
@@ -219,7 +288,7 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         )
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
-    if block.info.startswith("python") and page.path.suffix == ".md":  # a lab's are IPython
+    if block.info.startswith("python"):
         ours = localize(block.body, edition)
         return block.text if ours == block.body else fenced(block.info, ours)
     return block.text
@@ -253,10 +322,9 @@ def _figure(page: Chapter, block: Block, edition: str) -> str:
         except FileNotFoundError as error:
             raise page.error(block, f"there is no {error.filename}; draw it there") from None
         return f'<figure id="{id_}" markdown="block">\n<div>{drawn}</div>\n{below}</figure>'
-    shades = (("", "light"), (".dark", "dark"))
     images = "".join(
         f"![{alternative}]({Path(path).with_suffix(f'{ending}.svg').as_posix()}){{ .{shade} loading=lazy }}"
-        for ending, shade in shades
+        for ending, shade in SHADES
     )
     return f'<figure id="{id_}" markdown="span">\n{images}\n{below}</figure>'
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat import v4
 
 from literate import ROOT
 from literate import build as site
@@ -85,7 +87,14 @@ Small.
 """,
     "api/index.md": "# 软件包 | The package {#package}\n",
 }
-NAV = "nav:\n" + "".join(f"  - {page}\n" for page in PAGES)
+NAV = "nav:\n" + "".join(
+    f"  - {page}\n" for page in [*PAGES, "labs/pear.ipynb"]
+)
+LAB = {
+    "zh": "# 梨 | 见[章](../fruit/apple.md#peel)，有 $a^2$。",
+    "en": "# Pears | See [chapter](../fruit/apple.md#peel); $a^2$.",
+}
+PEAR = '<svg width="10pt" height="10pt" viewBox="0 0 10 10"></svg>'
 DIAGRAM = """from literate.drawing import Drawing
 
 drawing = Drawing(40)
@@ -101,6 +110,18 @@ def small_book(root: Path) -> Path:
     shutil.copytree(ROOT / "docs/assets", root / "docs/assets")
     for name, text in PAGES.items():
         write(root / "docs" / name, text)
+    cells = [
+        v4.new_markdown_cell(
+            text.replace(" | ", "\n\n"), metadata={"tags": [language]}
+        )
+        for language, text in LAB.items()
+    ]
+    printed = v4.new_output("stream", name="stdout", text="3\n")
+    drawn = v4.new_output("display_data", {"image/svg+xml": PEAR})
+    cells.append(v4.new_code_cell("show(3)", outputs=[printed, drawn]))
+    cells[-1].metadata["alt"] = {"zh": "一个梨", "en": "A pear"}
+    notebook = nbformat.writes(v4.new_notebook(cells=cells))
+    write(root / "docs/labs/pear.ipynb", notebook + "\n")
     write(root / "docs/diagrams/tree.py", DIAGRAM)
     write(root / "experiments/records/apple.json", RECORD)
     for name in (
@@ -205,6 +226,22 @@ def test_dead_links_stop_the_build_and_are_all_named(book: Path) -> None:
     assert "a.b" in said
 
 
+def test_a_dead_link_of_a_lab_stops_the_build(book: Path) -> None:
+    lab = book / "docs/labs/pear.ipynb"
+    with changed(lab, "](../fruit/apple.md#peel)", "](../fruit/apple.md#no)"):
+        said = refused(book)
+    assert "labs/pear.ipynb" in said
+    assert "#no" in said
+
+
+def test_mkdocs_jupyter_alone_leaves_out_the_other_language(
+    book: Path,
+) -> None:
+    with changed(book / "mkdocs.en.yml", "_tags: [zh]", "_tags: [none]"):
+        said = refused(book)
+    assert "labs/pear.ipynb: not the headings of one language" in said
+
+
 def test_the_first_site_replaces_none_and_the_second_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,3 +286,22 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
             tip = f"tip-causal-mask-{language}"
             assert page.count(f'aria-describedby="{tip}" class="term"') == 1
             assert page.count(f'id="{tip}" lang="{language}">{means}<') == 1
+        check_lab(site, edition)
+
+
+def check_lab(site: Path, edition: str) -> None:
+    """It comes from mkdocs-jupyter, in one language, and looks as others do."""
+    page = (site / "labs/pear/index.html").read_text("utf-8")
+    title, other = {"zh": ("梨", "Pears"), "en": ("Pears", "梨")}[edition]
+    assert '<div class="jp-Notebook">' in page
+    assert f'<h1 id="pears">{title}<a class="headerlink"' in page
+    article = re.sub("(?s).*<article[^>]*>|</article>.*", "", page)
+    assert other not in article
+    assert 'href="../../fruit/apple/#peel">' in article
+    assert 'class="katex"' in article
+    assert 'href="../../notebooks/pear.ipynb" download' in article
+    assert not re.search("<script|<style|https?://(?!www.w3.org)", article)
+    for image in re.findall(r'<img [^>]*src="([^"]*)"', article):
+        assert (site / "labs/pear" / image).exists()
+    assert article.count("<img ") == 2
+    assert (site / "labs/pear/index.html").stat().st_size < 20_000

@@ -1,12 +1,15 @@
 """The labs: pages like the others, what they printed, and that they still run."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from mkdocs.config import load_config
+from mkdocs_jupyter.convert import nb2html
 from nbformat import v4
 
 from experiments import record
@@ -15,7 +18,7 @@ from literate.blocks import ChapterError
 from literate.chapter import ROOT, Chapter, Twin, read
 from literate.export import export
 from literate.prose import problems
-from literate.weave import weave
+from literate.weave import EDITIONS, weave_lab
 
 
 LABS = sorted((ROOT / labs.LABS).glob("*.ipynb"))
@@ -60,22 +63,76 @@ def test_there_are_labs() -> None:
 
 
 @pytest.mark.parametrize("edition", ["zh", "en"])
-def test_a_lab_is_woven_as_a_chapter_is(small: Any, edition: str) -> None:
-    page = weave(lab(small), edition)
-    title, alt = {
-        "zh": ("# 苹果<small", "一个苹果"),
-        "en": ("# Apple<small", "An apple"),
-    }[edition]
-    assert page.startswith(title)
-    assert page.count("{#apple ") == 1
-    assert page.count("<section lang=") == 2
-    assert "```python\ndraw()\n```" in page
-    assert "```` {.text .output .no-copy}\n1\n```\n````" in page
-    images = f"![{alt}](apple/code-0.svg){{ .light loading=lazy }}"
-    images += images.replace(".svg", ".dark.svg").replace("light", "dark")
-    assert f"\n{images}\n</figure>" in page
+def test_a_lab_is_woven_as_a_notebook_with_both_languages(
+    small: Any, edition: str
+) -> None:
+    book = nbformat.reads(weave_lab(lab(small), edition, {"a": "b"}), 4)
+    assert [cell.metadata.get("tags") for cell in book.cells] == [
+        *(["zh"], ["en"]) * 2,
+        None,
+    ]
+    titles = [cell.source for cell in book.cells[:2]]
+    assert titles == ["# 苹果", "# Apple"]
+    assert "，见[第 1 章](../attention/pooling.md#a)" in book.cells[2].source
+    assert book.metadata[labs.ABOUT] == {"a": "b", "ids": ["apple"]}
+    alt = {"zh": "一个苹果", "en": "An apple"}[edition]
+    figure = book.cells[4].outputs[1].data
+    assert figure.keys() == {"text/html"}
+    for shade, file in (("light", "code-0"), ("dark", "code-0.dark")):
+        image = f'class="{shade}" loading="lazy" alt="{alt}" src="{file}.svg"'
+        assert image in figure["text/html"]
     drawn = labs.figures(labs.LABS / "apple.ipynb", small.cells[2])
     assert drawn == {"apple/code-0.svg": "<svg\n/>"}
+
+
+def shown(notebook: Any, edition: str, file: Path) -> str:
+    """What mkdocs-jupyter, set as the edition sets it, makes of a lab."""
+    file.write_text(weave_lab(lab(notebook), edition), "utf-8")
+    config = load_config(str(ROOT / EDITIONS[edition]))
+    plugin = config.plugins["mkdocs-jupyter"].config
+    options = inspect.signature(nb2html).parameters.keys() & plugin.keys()
+    return str(nb2html(str(file), **{key: plugin[key] for key in options}))
+
+
+def page(html: str) -> str:
+    return labs.page(html, ["apple"], lambda to: f"<{to}>", "Link")
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_mkdocs_jupyter_shows_a_lab_in_one_language(
+    small: Any, edition: str, tmp_path: Path
+) -> None:
+    """The cells of the other are left out by their tags, and by the plugin."""
+    small.cells[0].source += "\n\n有 $a < b$ 和`$c$`。"
+    small.cells[1].source += "\n\nThere are $a < b$ and `$c$`."
+    html = page(shown(small, edition, tmp_path / "apple.ipynb"))
+    title, other = {"zh": ("苹果", "Apple"), "en": ("Apple", "苹果")}[edition]
+    mark = '<a class="headerlink" href="#apple" title="Link">#</a>'
+    assert f'<h1 id="apple">{title}{mark}</h1>' in html
+    assert other not in html
+    assert 'href="&lt;../attention/pooling.md#a&gt;"' in html
+    assert r'<span class="arithmatex">\(a &lt; b\)</span>' in html
+    assert "<code>$c$</code>" in html
+    assert 'language-python highlight"><pre><code>' in html
+    printed = '<div class="jp-OutputArea-output output no-copy highlight">'
+    assert f"{printed}<pre><code>1\n```\n</code></pre></div>" in html
+    assert '<figure id="fig-code-0">' in html
+
+
+def test_nothing_of_its_styles_and_scripts_is_left(
+    small: Any, tmp_path: Path
+) -> None:
+    html = shown(small, "en", tmp_path / "apple.ipynb")
+    assert len(html) > 100_000
+    assert "<script" in html
+    html = page(html)
+    assert len(html) < 3_000
+    assert not re.search("<script|<style|https?:|jp-InputPrompt", html)
+
+
+def test_a_lab_that_mkdocs_jupyter_did_not_show_is_refused() -> None:
+    with pytest.raises(ValueError, match="not from mkdocs-jupyter"):
+        page("<h1>Apple</h1>")
 
 
 @pytest.mark.parametrize(
