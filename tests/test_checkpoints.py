@@ -395,6 +395,7 @@ def test_twenty_kills_of_two_trainings_lose_nothing(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 import torch
+from attention_book.io import write_tensors
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = sys.argv[1]
 write_tensors(path, {"x": torch.zeros(10)}, {"n": "old"})

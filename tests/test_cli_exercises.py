@@ -47,6 +47,7 @@ OF_SMALL = """
 import sys
 from pathlib import Path
 from attention_book.__main__ import main
+from attention_book.cli import exercises
 exercises._EXERCISES = Path(sys.argv.pop(1), "exercises.json")
 main()
 """

@@ -57,6 +57,7 @@ def test_what_needs_no_pytorch_does_not_import_it(tmp_path: Path) -> None:
 import sys
 import attention_book
 import attention_book.__main__
+from attention_book.cli.app import main
 statuses = []
 for line in (
     "--help", "--version", "exercise", "exercise by-hand-2", "exercise 99-9",
@@ -101,6 +102,7 @@ def test_the_root_has_every_public_name_and_no_other() -> None:
 def test_a_public_name_imports_its_module_alone() -> None:
     program = """
 import sys
+from attention_book import causal_mask
 print(*sorted(m for m in sys.modules if m.startswith("attention_book.")))
 """
     found = start(sys.executable, "-c", program)
@@ -218,6 +220,7 @@ def test_a_translation_imports_no_compiler() -> None:
     """It would take longer than all the rest."""
     program = """
 import sys
+from attention_book.cli import main
 sys.argv = ["attention-book", "translate", "Tom chases Jerry."]
 try:
     main()

@@ -326,6 +326,7 @@ def test_fused_attention_holds_no_matrix_of_scores() -> None:
     """Ask the operating system how much a process of its own grew."""
     program = """
 import resource, torch
+from attention_book import fused_attention
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 small = torch.randn(1, 1, 64, 64)
 fused_attention(small, small, small, is_causal=True)
