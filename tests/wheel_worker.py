@@ -42,8 +42,9 @@ def main(wheel: Path, sdist: Path) -> None:
         "noxfile.py",
     ):
         assert wanted in parts
-    unwanted = ("site", ".nox", ".cache", "/figures/", ".git/")
-    assert not [name for name in parts if name.startswith(unwanted)]
+    unwanted = ("site", ".nox", ".cache", ".git/")
+    drawn = [name for name in parts if "/figures/" in name]
+    assert not [name for name in parts if name.startswith(unwanted)] + drawn
 
     import torch
 
@@ -55,7 +56,7 @@ def main(wheel: Path, sdist: Path) -> None:
     assert version == attention_book.__version__
     requires = importlib.metadata.requires("attention-book") or []
     needed = [line for line in requires if "extra ==" not in line]
-    assert len(needed) == 6, needed
+    assert len(needed) == 5, needed
 
     x = torch.randn(2, 3, 5, 7)
     mask = attention_book.padding_mask(torch.tensor([5, 3]), 5)
