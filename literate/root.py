@@ -44,7 +44,8 @@ def llms(url: str) -> str:
         lines = []
         for page in everything:
             number = f"{page.number} " if page.is_chapter else ""
-            place = page.path.relative_to("docs").with_suffix("").as_posix()
+            path = page.path.parent if page.is_part else page.path.with_suffix("")
+            place = path.relative_to("docs").as_posix()
             title = f"{number}{title_of(page, edition)}"
             about = summary.description(page, edition)
             lines.append(f"- [{title}]({url}{edition}/{place}/): {about}")

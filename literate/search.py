@@ -71,12 +71,14 @@ def prepared(html: str, terms: Sequence[Term] = ()) -> str:
 
 def index(edition: Path) -> None:
     """Index the pages under a folder, into `pagefind` within it."""
-    explained: defaultdict[str, list[Term]] = defaultdict(list)
+    explained: defaultdict[Path, list[Term]] = defaultdict(list)
     for term in glossary.terms():
-        explained[term.path.stem if term.path else ""].append(term)
+        if term.path:
+            explained[term.path.relative_to("docs").with_suffix("")].append(term)
     with TemporaryDirectory() as folder:
         for path in edition.glob("**/index.html"):
-            if html := prepared(path.read_text("utf-8"), explained[path.parent.name]):
+            page = path.parent.relative_to(edition)
+            if html := prepared(path.read_text("utf-8"), explained[page]):
                 write(Path(folder) / path.relative_to(edition), html)
         command = ["-m", "pagefind", "--site", folder, "--output-path", str(edition / "pagefind")]
         subprocess.run([sys.executable, *command, "--force-language", "en", "--silent"], check=True)

@@ -240,6 +240,7 @@ def printed(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "".join(o.text for o in outputs if o.get("name") == "stdout")
 
 
+@pytest.mark.slow
 def test_it_still_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,11 +22,17 @@ from literate.glossary import terms
 from tests.browser.conftest import WIDE, Visitor
 
 
-PAGES = sorted(
-    path.parent.relative_to(ROOT / "site").as_posix()
+BUILT = sorted(
+    path
     for edition in ("zh", "en")
     for path in (ROOT / "site" / edition).glob("**/index.html")
 )
+MOVED = [p for p in BUILT if 'http-equiv="refresh"' in p.read_text("utf-8")]
+PAGES = [
+    path.parent.relative_to(ROOT / "site").as_posix()
+    for path in BUILT
+    if path not in MOVED
+]
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
 SCORING = "attention/scoring/"
 FUSED = "fast/flash/"
@@ -192,6 +198,16 @@ def test_every_page_says_what_it_is(tour: Visitor) -> None:
     assert "404" not in robots
     page = tour.open("/en/attention/scoring/")
     assert page.title() == "2 Scoring functions - The Attention Book"
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_an_old_address_leads_to_the_page(
+    visit: Visitor, edition: str
+) -> None:
+    old = {path.parent.name for path in MOVED}
+    assert {"02-scoring", "46-layers", "1-attention"} <= old
+    visit.open(f"/{edition}/chapters/02-scoring/#masks")
+    visit.page.wait_for_url(f"**/{edition}/{SCORING}#masks")
 
 
 @pytest.mark.parametrize(
@@ -529,7 +545,7 @@ def test_a_notebook_is_offered(visit: Visitor, edition: str) -> None:
 
 def test_long_docstrings_are_folded_and_copied_whole(visit: Visitor) -> None:
     page = visit.open(f"/en/{FUSED}")
-    block = page.locator(".highlight:has(.fold)").first
+    block = page.locator(".highlight:has(.fold)", has_text="Returns:").first
     rest = block.locator(".folded").first
     expect(rest).to_be_hidden()
     block.locator(".copy").click()
