@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from literate import ROOT, labs, summary
 from literate.blocks import pick
-from literate.chapter import pages, read, read_all
+from literate.chapter import order, read, read_all
 from literate.weave import EDITIONS, title_of
 
 
@@ -36,7 +36,8 @@ def llms(url: str) -> str:
     """The list of all pages, with what they are about, for language models (llmstxt.org)."""
     parts = [f"# {pick(NAME, 'en')} · {pick(NAME, 'zh')}"]
     parts.append(f"> {pick(ABOUT, 'en')} {pick(ABOUT, 'zh')}")
-    everything = [page for page in map(read, pages()) if page.is_part] + read_all()
+    folders = dict.fromkeys(path.parent for path in order() if path.parent.name != "docs")
+    everything = [read(folder / "index.md") for folder in folders] + read_all()
     everything += [
         read(path.relative_to(ROOT)) for path in sorted((ROOT / labs.LABS).glob("*.ipynb"))
     ]

@@ -133,7 +133,8 @@ def test_every_page_is_sound(tour: Visitor, path: str) -> None:
         page.evaluate(ALIKE, parts)
     assert violations(page, OTHERS) == []
     page.set_viewport_size(WIDE)
-    twins.click()
+    if twins.is_visible():
+        twins.click()
     assert violations(page, OTHERS) == []
     assert pale(page) == []
     page.add_style_tag(content="* { transition: none !important }")
