@@ -37,7 +37,8 @@ def llms(url: str) -> str:
     parts = [f"# {pick(NAME, 'en')} · {pick(NAME, 'zh')}"]
     parts.append(f"> {pick(ABOUT, 'en')} {pick(ABOUT, 'zh')}")
     folders = dict.fromkeys(path.parent for path in order() if path.parent.name != "docs")
-    everything = [read(folder / "index.md") for folder in folders] + read_all()
+    firsts = [folder / "index.md" for folder in folders]
+    everything = [read(path) for path in firsts if (ROOT / path).exists()] + read_all()
     everything += [
         read(path.relative_to(ROOT)) for path in sorted((ROOT / labs.LABS).glob("*.ipynb"))
     ]
