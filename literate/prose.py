@@ -36,12 +36,16 @@ from literate.references import REFERENCE, anchor
 WIDEST = 79
 PER_THOUSAND = {"：": 5, "；": 3}  # at most, in a thousand Han characters of a chapter
 WORDS = (1200, 2200)  # of English prose in a chapter
-LINES = 300  # of Python in a chapter, at most, beside the classes that ship
+LINES = 300  # of Python in a chapter, at most
 # Chapters that do not keep these limits yet. Whoever rewrites one takes it off the list.
 NOT_YET = {
     *("adaptive", "interpret", "myths", "robust"),  # too long
     *("cache", "chunked-loss", "flash", "padding", "subwords"),  # once the workshop's
     *("machine", "many-devices"),
+    # Too many lines, since the classes that ship came home.
+    *("corpus", "decoder", "decoding", "denoising", "encoder", "generating-fast"),
+    *("language-models", "multi-head", "positions", "pretrained", "recurrent"),
+    *("scoring", "speech-and-graphs", "tasks", "training", "transformer", "vit"),
 }
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
@@ -158,8 +162,7 @@ def excesses(page: Chapter) -> Iterator[str]:
     least, most = WORDS
     if words > most or (words < least and page.number):  # the preface is an overview
         yield f"{path}: {words} words of English prose; from {least} to {most}"
-    code = (cell.code for cell in page.cells if not cell.code.title)
-    lines = sum(block.body.count("\n") for block in code)
+    lines = sum(cell.code.body.count("\n") for cell in page.cells)
     if lines > LINES:
         yield f"{path}: {lines} lines of Python; at most {LINES}"
 

@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (0be5bb4e4711). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (de9d80d72e41). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps captured as CUDA graphs. Explained in the chapter "Fast decoding"."""
 
 from collections import OrderedDict
@@ -74,7 +74,7 @@ class StaticStep:
         self.run: _Step = self.compute
         self.run()  # allocates the caches' buffers
 
-    def fill(self, source: Source, lengths: Lengths) -> None:
+    def encode(self, source: Source, lengths: Lengths) -> None:
         """Encode new sources; the rows that are left over hold padding."""
         n_rows, source_length, _ = self.shape
         padded = self.token_ids.new_full((n_rows, source_length), PAD)
@@ -244,7 +244,7 @@ class CUDAGraphDecoder:
         check_source(source, lengths, self.model.config.source_vocab_size)
         step = self.bucket(len(source), source.shape[1], max_length)
         with compute_context(self.compute):
-            step.fill(source, lengths)
+            step.encode(source, lengths)
         state = _GraphState(self, step, len(source))
         return state, state.step(torch.full_like(lengths, BOS))
 

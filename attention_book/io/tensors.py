@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (bfab6ce7af40). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (a44230436028). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Tensors and texts in safetensors files.
 
 Explained on the page "Files and checkpoints".
@@ -112,7 +112,7 @@ class TensorFile:
             )
             self._starts[name] = 8 + n + entry["data_offsets"][0]
 
-    def _fill(self, name: str, tensor: Tensor) -> None:
+    def _copy_into(self, name: str, tensor: Tensor) -> None:
         """Read the next numbers; ValueError unless all are finite."""
         data = tensor.reshape(-1).view(torch.uint8).numpy().data
         if self.file.readinto(data) != len(data):
@@ -130,7 +130,7 @@ class TensorFile:
         for name, like in self.tensors.items():
             tensors[name] = torch.empty_like(like, device="cpu")
             self.file.seek(self._starts[name])
-            self._fill(name, tensors[name])
+            self._copy_into(name, tensors[name])
         metadata = dict(self.metadata)
         if metadata.pop("digest", "") != _digest(tensors, metadata):
             raise ValueError(
@@ -150,7 +150,7 @@ class TensorFile:
         self.file.seek(self._starts[name])
         for first in range(0, len(like), n_rows):
             rows = torch.empty_like(like[first : first + n_rows], device="cpu")
-            self._fill(name, rows)
+            self._copy_into(name, rows)
             yield first, rows
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (fb9851bc4e0c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (7f08df2da03b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Processes that train one model: how they begin, agree, save and end.
 
 Explained in the chapter "How processes begin and end".
@@ -127,12 +127,12 @@ def _whole_copy(trainer: Trainer) -> Trainer:
     return whole
 
 
-def save_trainer(trainer: Trainer, write: Callable[[Trainer], object]) -> None:
+def save_trainer(trainer: Trainer, save: Callable[[Trainer], object]) -> None:
     """Have the first process write the whole; all call it, and all wait.
 
     Args:
         trainer: Whose model may be sharded.
-        write: Is given a trainer whose model is not; save_checkpoint, say,
+        save: Is given a trainer whose model is not; save_checkpoint, say,
             with its other arguments filled in.
     """
     from torch.distributed.checkpoint import state_dict as states
@@ -156,7 +156,7 @@ def save_trainer(trainer: Trainer, write: Callable[[Trainer], object]) -> None:
                     whole.model, whole.optimizer, optimizer
                 )
     if strategy.rank == 0:
-        write(whole)
+        save(whole)
     strategy.reduce(torch.zeros((), device=trainer.device)).item()
 
 

@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (f621a4f528ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (67b8c8678f68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The training loop. Explained in the chapter "Training"."""
 
 import math
@@ -81,7 +81,7 @@ class Trainer:
         norm = clip_grad_norm_(self.model.parameters(), config.max_grad_norm)
         both = torch.stack([total, self.strategy.gather(norm)])
         if number < config.max_steps:  # while a GPU computes
-            first = self._numbers(number + 1)[0]
+            first = self._batch_numbers(number + 1)[0]
             self._ahead = {first: self.batches[first]}
         loss, grad_norm = both.tolist()  # waits for a GPU once
         _check_finite(number, loss, grad_norm, self.scaler)
@@ -92,7 +92,7 @@ class Trainer:
         self.losses.append(loss)
         return loss
 
-    def _numbers(self, step: int) -> range:
+    def _batch_numbers(self, step: int) -> range:
         """Return which batches of a step this process computes."""
         end = step * self.config.accumulation_steps
         start = end - self.config.accumulation_steps
@@ -103,7 +103,7 @@ class Trainer:
         config = self.config
         compute = self.compute
         n = config.accumulation_steps
-        numbers = self._numbers(step)
+        numbers = self._batch_numbers(step)
         total = torch.zeros((), device=self.device)
         for i in numbers:
             with (

@@ -55,7 +55,7 @@ def test_a_step_of_decoding(kind: dict[str, Any]) -> None:
     lengths = torch.zeros(3, dtype=torch.long, device=META)
     with torch.inference_mode():
         step = StaticStep(model, 4, 16, 32)
-        step.fill(source, lengths)
+        step.encode(source, lengths)
         step.compute()
     assert step.logits.device == META
     assert step.logits.shape == (4, 11)
