@@ -8,6 +8,7 @@ fences follow, each with the exercise's id: `exercise="multi-head-1"` holds the 
 import ast
 import re
 from collections.abc import Sequence
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,83 +56,57 @@ def defined(tree: ast.Module) -> list[str]:
 
 
 def find(path: Path, parts: Sequence[Block | Twin]) -> list[Exercise]:
-    """The exercises of a chapter, in order.
+    """The exercises of a chapter, in order; a question may stand without code.
 
     Raises:
         ChapterError: One is not whole, not in order, or has a part that is not as it should be.
     """
+    heads = [at for at, part in enumerate(parts) if _begins(part)]
+    for part in parts[: heads[0] if heads else None]:
+        if isinstance(part, Block) and part.role:
+            raise ChapterError(path, part.line, f"no task stands above; write {FORM.format(1)}")
     found: list[Exercise] = []
-    folds: list[str] = []  # the /// blocks that are open
-    task: list[Block | Twin] = []  # all since the last `**练习 1，`, up to the stub
-    fences: dict[str, Block] = {}  # of the exercise that is being read
-    number = 0
-    for part in parts:
-        if not isinstance(part, Block) and part[0].text.startswith("**练习 "):
-            _whole(path, fences)
-            number += 1
-            _numbered(path, part, number)
-            fences, task = {}, [part]
-        elif isinstance(part, Block) and part.role:
-            if fault := _misplaced(part, f"{path.stem}-{number}", task, fences, folds):
-                raise ChapterError(path, part.line, fault)
-            fences[part.role] = part
-            if part.role == "answer":
-                found.append(_exercise(path, task, fences))
-        else:
-            if isinstance(part, Block) and part.kind == "open":
-                folds.append(part.text)
-            if isinstance(part, Block) and part.kind == "close":
-                folds.pop()
-            if task and not fences:
-                task.append(part)
-    _whole(path, fences)
+    for number, (start, end) in enumerate(pairwise([*heads, None]), 1):
+        own = parts[start:end]
+        for block, pattern in zip(own[0], TASKS, strict=True):
+            head = pattern.match(block.text)
+            if not head or int(head[1]) != number:
+                fault = f"this is exercise {number} of the chapter; begin it {FORM.format(number)}"
+                raise ChapterError(path, block.line, fault)
+        if any(isinstance(part, Block) and part.role for part in own):
+            found.append(_exercise(path, own, f"{path.stem}-{number}"))
     return found
 
 
-def _numbered(path: Path, twin: Twin, number: int) -> None:
-    """Refuse a task whose number is not the next, in either language."""
-    for block, pattern in zip(twin, TASKS, strict=True):
-        head = pattern.match(block.text)
-        if not head or int(head[1]) != number:
-            fault = f"this is exercise {number} of the chapter; begin it {FORM.format(number)}"
-            raise ChapterError(path, block.line, fault)
+def _begins(part: Block | Twin) -> bool:
+    return not isinstance(part, Block) and part[0].text.startswith("**练习 ")
 
 
-def _whole(path: Path, fences: dict[str, Block]) -> None:
-    """Refuse an exercise that ends too early."""
-    for role in ("check", "answer") if fences else ():
-        if role not in fences:
-            stub = fences["exercise"]
-            fault = f"exercise {stub.id} has no {role}; write it in `{FOLDS[role]}`"
-            raise ChapterError(path, stub.line, f'{fault} as ```python {role}="{stub.id}"')
+def _fences(path: Path, parts: Sequence[Block | Twin], id_: str) -> dict[str, Block]:
+    """The stub, the check and the answer of an exercise, which follow its task in this order."""
+    wanted = [f'```python exercise="{id_}"']
+    for role, fold in FOLDS.items():
+        wanted += [fold, f'```python {role}="{id_}"', "///"]
+    marks = [p for p in parts if isinstance(p, Block) and (p.role or p.kind in ("open", "close"))]
+    last = max(i for i, mark in enumerate(marks, 1) if mark.role)
+    for want, mark in zip_longest(wanted, marks[: max(len(wanted), last)]):
+        if not (want and mark) or mark.text.split("\n")[0] != want:
+            got = f"got `{mark.text.splitlines()[0]}`" if mark else "and the exercise ends"
+            line = (mark or marks[-1]).line
+            due = f"go on with `{want}` here" if want else "be complete"
+            raise ChapterError(path, line, f"{id_} should {due}, {got}")
+    return {mark.role: mark for mark in marks if mark.role}
 
 
-def _misplaced(
-    block: Block, id_: str, task: list[Block | Twin], fences: dict[str, Block], folds: list[str]
-) -> str:
-    """Why a fence cannot stand where it is, and what to do, or nothing."""
-    order = ["exercise", *FOLDS]
-    due = order[len(fences)] if len(fences) < len(order) else ""
-    if not task:
-        return f"no task stands above; write {FORM.format(1)}"
-    if block.id != id_:
-        return f'the task above is that of {id_}, not {block.id}; write {block.role}="{id_}"'
-    if block.role != due:
-        what = f"here stands the {due} of {id_}" if due else f"{id_} is complete"
-        return f"{what}, not another {block.role}; each has a stub, a check, an answer, in order"
-    if block.role == "exercise":
-        if folds:
-            return "a stub is not folded; close the /// block above it"
-        if odd := next((b for b in task if isinstance(b, Block) and b.kind != "math"), None):
-            return f"between task and stub stands the {odd.kind} of line {odd.line}; move it"
-    elif folds[-1:] != [FOLDS[block.role]]:
-        return f"the {block.role} of {id_} must stand folded, in `{FOLDS[block.role]}`"
-    return ""
-
-
-def _exercise(path: Path, task: list[Block | Twin], fences: dict[str, Block]) -> Exercise:
+def _exercise(path: Path, parts: Sequence[Block | Twin], id_: str) -> Exercise:
     """Put an exercise together when its three fences say what they should."""
+    fences = _fences(path, parts, id_)
     stub, check, answer = (fences[role] for role in ("exercise", *FOLDS))
+    task = parts[: parts.index(stub)]
+    for part in task:
+        if isinstance(part, Block) and part.kind != "math":
+            fault = f"between task and stub stands the {part.kind} of line {part.line}; move it"
+            raise ChapterError(path, stub.line, fault)
     wanted = _check_stub(path, stub)
     _check_asserts(path, check)
     missing = set(wanted) - set(defined(_parse(path, answer)))
@@ -142,14 +117,11 @@ def _exercise(path: Path, task: list[Block | Twin], fences: dict[str, Block]) ->
     return Exercise(stub.id, (title, title_en), (text, text_en), stub, check, answer)
 
 
-def _task(parts: list[Block | Twin], language: int) -> tuple[str, str]:
+def _task(parts: Sequence[Block | Twin], language: int) -> tuple[str, str]:
     """The title of a task and its text, in one language."""
     texts = [part.text if isinstance(part, Block) else part[language].text for part in parts]
-    text = "\n\n".join(texts)
-    head = TASKS[language].match(text)
-    if not head:  # _numbered saw to it
-        raise AssertionError(text)
-    return plain(head[2]), plain(text[head.end() :])
+    _, title, text = TASKS[language].split("\n\n".join(texts), maxsplit=1)[1:]
+    return plain(title), plain(text)
 
 
 def _parse(path: Path, block: Block) -> ast.Module:

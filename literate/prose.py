@@ -1,15 +1,12 @@
-"""Check the words: spacing, punctuation, glossary, retired names, lengths, densities, references.
+"""Check the words: spacing, punctuation, glossary, lengths, densities, references.
 
 AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is here: spaces
-around `code`, straight quotes, words that the glossary forbids, and the names and words that
-the book has given up, which stand in retired.toml.
+around `code`, straight quotes, and words that the glossary forbids.
 """
 
 import ast
-import io
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -57,16 +54,15 @@ RULES = {
     rf"{H}[\"']|[\"']{H}": "quotes “ ” in Chinese",
     rf"{H}[,;:?!]|{H}\.(?!\w)": "full-width punctuation in Chinese",
     rf"{H}\(|\){H}": "full-width parentheses in Chinese",
+    r"(?<![至最不])(减少|缩小|降低|[少减缩降低小短省])了? ?[一二三四五六七八九十百千万两几\d.]+ ?倍": (
+        "a fraction, as in 降到几分之一"
+    ),
 }
 autocorrect_py.load_config(  # type: ignore[attr-defined]
     '{"rules": {"space-dollar": 1}, "context": {"codeblock": 0}}'
 )
 BROKEN = rf"[^\s>]\n[ >]*{H}"  # a line of a list or quote that goes on with Chinese
 MENTIONS = {"zh": ("Chinese", "图", "式"), "en": ("English", "Figure", "Equation")}
-RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text("utf-8"))
-IDENTIFIER = re.compile(rf"(?<!\w)(?:{'|'.join(RETIRED['identifiers'])})(?!\w)")
-CODE = re.compile(r"`[^`\n]+`")
-ITS_TEST = "tests/test_prose.py"  # which names them on purpose
 
 
 def forbidden(root: Path = ROOT) -> dict[str, str]:
@@ -80,15 +76,8 @@ def problems(page: Chapter, words: dict[str, str]) -> Iterator[str]:
     for part in page.parts:
         for kind, line, text in _lines(part):
             at = f"{path}:{line}"
-            if kind in ("python", "output"):
-                yield from _identifiers(at, text)
-                if kind == "python" and len(text) > WIDEST:
-                    yield f"{at}: a line of {len(text)} characters; at most {WIDEST}"
-                continue
-            yield from _identifiers(at, " ".join(CODE.findall(text)))
-            for pattern, instead in RETIRED[kind].items():
-                for found in re.finditer(pattern, CODE.sub("`c`", text)):
-                    yield f"{at}: `{found[0]}` is a retired word; use {instead}"
+            if kind == "python" and len(text) > WIDEST:
+                yield f"{at}: a line of {len(text)} characters; at most {WIDEST}"
             if kind == "chinese":
                 yield from (f"{at}: {fault}" for fault in _faults(text, words))
         broken = "\n" if isinstance(part, Twin) and part.zh.kind == "paragraph" else BROKEN
@@ -114,11 +103,6 @@ def _lines(part: Block | Twin) -> Iterator[tuple[str, int, str]]:
             zh, _, en = text.partition(" | ")
             yield "chinese", part.line, zh
             yield "english", part.line, en
-
-
-def _identifiers(at: str, code: str) -> Iterator[str]:
-    for name in IDENTIFIER.findall(code):
-        yield f"{at}: `{name}` is a retired name; use {RETIRED['identifiers'][name]}"
 
 
 def _faults(text: str, words: dict[str, str]) -> Iterator[str]:
@@ -205,46 +189,6 @@ def unmentioned(chapters: Sequence[Chapter]) -> Iterator[str]:
                     yield f"{page.path.as_posix()}:{block.line}: {fault}"
 
 
-def retired_in_files(root: Path = ROOT) -> Iterator[str]:
-    """Each retired name in tests, benchmarks, experiments, or defined in the package."""
-    folders = ("tests", "benchmarks", "experiments")
-    for path in sorted(path for folder in folders for path in (root / folder).glob("**/*.py")):
-        name = path.relative_to(root).as_posix()
-        for line, text in enumerate(path.read_text("utf-8").split("\n"), 1):
-            yield from _identifiers(f"{name}:{line}", text) if name != ITS_TEST else ()
-    for path in sorted((root / PACKAGE).glob("**/*.py")):
-        name = path.relative_to(root).as_posix()
-        for line, defined in _definitions(ast.parse(path.read_text("utf-8"))):
-            if instead := RETIRED["definitions"].get(defined.strip("_")):
-                yield f"{name}:{line}: `{defined}` is a retired name; use {instead}"
-
-
-def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """What a module defines: functions, classes, arguments, attributes, fields, constants."""
-    named_by_others = {*_overrides(tree)}
-    for node in ast.walk(tree):
-        if node in named_by_others:
-            continue
-        match node:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
-                yield node.lineno, name
-            case ast.Attribute(attr=name, ctx=ast.Store()):
-                yield node.lineno, name
-        if isinstance(node, ast.Module | ast.ClassDef):
-            for statement in node.body:
-                targets = getattr(statement, "targets", [getattr(statement, "target", None)])
-                yield from ((t.lineno, t.id) for t in targets if isinstance(t, ast.Name))
-
-
-def _overrides(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The methods that override one of a class of Python's module io, such as write."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.ClassDef(bases=[ast.Attribute(value=ast.Name(id="io"), attr=base)]):
-                names = dir(getattr(io, base, object))
-                yield from (s for s in node.body if getattr(s, "name", "") in names)
-
-
 def _limits(page: Chapter) -> list[str]:
     """What is amiss with the lengths and densities of a chapter; of one in NOT_YET, nothing."""
     found = [*excesses(page)]
@@ -268,7 +212,7 @@ def check(root: Path = ROOT) -> list[str]:
             records.check(page, root)
         except ChapterError as error:
             found.append(str(error))
-    return found or [*retired_in_files(root), *unmentioned(chapters), *redefined(chapters)]
+    return found or [*unmentioned(chapters), *redefined(chapters)]
 
 
 def redefined(chapters: Sequence[Chapter]) -> Iterator[str]:
