@@ -1,6 +1,6 @@
-"""Sparse weights and learnt spans: chapter 25.
+"""Sparse weights and learnt spans, for "Adaptive attention".
 
-Cells of the chapter look up numbers among pairs, with three kinds of weights
+Cells of that chapter look up numbers among pairs, with three kinds of weights
 and, without any further training, with larger scores. They also copy a token
 from some way back, with and without a penalty of the span. The digits are read
 with the same kinds, and α is learnt from several starts in both tasks.

@@ -1,4 +1,4 @@
-"""Heads of the translators, taken out in several orders: chapter 25.
+"""Heads of the translators, taken out in many orders: "Adaptive attention".
 
 The orders are those of the gradient, of gates learnt with an L0 penalty, of
 the loss without each head, and random ones. Gradient and loss judge all heads

@@ -1,6 +1,7 @@
-"""Built-in knowledge against freedom, on little data and on more: chapter 7.
+"""Built-in knowledge against freedom, on little data and on more.
 
-Models and training are those of the chapter's cells.
+Models and training are those of the cells of "Against convolution and
+recurrence".
 """
 
 from collections.abc import Callable

@@ -1,5 +1,6 @@
-"""The masked model of chapter 17, fine-tuned on two tasks of chapter 16.
+"""A masked language model, fine-tuned on two tasks.
 
+The model is that of "BERT and GPT", the tasks are from "Three shapes of task".
 It begins with nothing, with what it learnt from help pages, or with what it
 learnt from these and then from sentences of the grammar without labels. The
 tasks are to tag the words of such sentences, and to tell their construction.

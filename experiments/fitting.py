@@ -1,4 +1,4 @@
-"""What the experiments of chapter 26 share: translators trained and judged."""
+"""Translators trained and judged, for "Robustness and fairness"."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the experiments of chapter 17 share: the text and the models."""
+"""The text and the models of the experiments for "BERT and GPT"."""
 
 from functools import cache
 from typing import Any

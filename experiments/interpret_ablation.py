@@ -1,4 +1,4 @@
-"""Which heads and layers of a translator does it need: chapter 24.
+"""Which heads and layers does a translator need: "Reading attention".
 
 Heads are silenced by zeros in the output projection, whole layers of attention
 by zeros in its bias as well. 200 unseen sentences are translated each time.

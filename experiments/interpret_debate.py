@@ -1,4 +1,4 @@
-"""Is attention explanation? A sequence-to-sequence model: chapter 24.
+"""Is attention explanation, in a GRU with attention: "Reading attention".
 
 After Jain and Wallace (2019), the weights of cross-attention are permuted, and
 others are sought, as far away as can be, that leave the prediction as it is.

@@ -1,7 +1,7 @@
-"""An induction head found, watched as it forms, and silenced: chapter 24.
+"""An induction head found, watched as it forms, and silenced.
 
-The chapter's model of two layers and one of a single layer learn to go on
-with a row of tokens that repeats.
+The model of two layers of "Reading attention" and one of a single layer learn
+to go on with a row of tokens that repeats.
 """
 
 from typing import Any

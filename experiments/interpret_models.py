@@ -1,7 +1,7 @@
-"""Do maps of attention agree with replacing, in other models: chapter 24.
+"""Maps of attention against replacing, in other models: "Reading attention".
 
 Beside the Transformer that translates stand a GRU with attention that learns
-the same task, the language model of chapter 17 and the ViT of chapter 15.
+the same task, a language model and a ViT, each that of its chapter.
 Each map is compared with what happens when other words or patches stand in
 the place of one, as in interpret_readings.
 """

@@ -1,4 +1,4 @@
-"""Do maps of attention agree with what a change of a word does: chapter 24.
+"""Maps of attention against what a change does: "Reading attention".
 
 For each token of a translation each method gives a number to every word of
 the source. Two methods are compared token by token, by Kendall's rank

@@ -1,4 +1,4 @@
-"""A causal and a masked language model of one size: chapter 17.
+"""A causal and a masked language model of one size, for "BERT and GPT".
 
 Both read the help pages of Python and of PyTorch. They are compared with
 n-gram models of the same text, by position, and after another way of masking.

@@ -1,4 +1,4 @@
-"""Word by word against mask-predict, and how much is the length's: chapter 14.
+"""Word by word against mask-predict, for "Non-autoregressive decoding".
 
 Both models have the same size and are trained alike, on as many batches. The
 sentences that they translate are not in their training data. With oracle

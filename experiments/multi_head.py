@@ -1,4 +1,4 @@
-"""One, two or four heads read who chases whom: chapter 5.
+"""One, two or four heads read who chases whom, for "Multi-head attention".
 
 The model and its training are those of the chapter's cells.
 """

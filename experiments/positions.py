@@ -1,8 +1,8 @@
-"""How positions are told, and texts longer than in training: chapter 6.
+"""How positions are told, and texts longer than in training.
 
-Models and training are those of the chapter's cells. Here are besides them
-T5's relative bias, and four ways to stretch a rotary model to four times the
-length it was trained on.
+Models and training are those of the cells of "Positional encoding". Here are
+besides them T5's relative bias, and four ways to stretch a rotary model to
+four times the length it was trained on.
 """
 
 import copy

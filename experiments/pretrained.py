@@ -1,6 +1,6 @@
-"""Logits of the book's models and of transformers', same weights: chapter 19.
+"""Logits of the book's models and of transformers', same weights.
 
-The originals and the comparison are those of the chapter's cells.
+Originals and comparison are those of the cells of "Pretrained weights".
 """
 
 from literate.chapter import defined_in

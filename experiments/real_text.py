@@ -1,4 +1,4 @@
-"""Decoders compared on real text: chapter 13.
+"""Decoders compared, for "Results on real text".
 
 The texts are what the programs of a Debian system say, with the translations
 into Chinese that lie beside them. Three models are trained from

@@ -1,4 +1,4 @@
-"""One-word changes of three hundred sentences, early in training: chapter 26.
+"""One-word changes of 300 sentences, early in training.
 
 The translators of the grammar after 400 of their 2,200 steps, and at the end.
 Which sentences that were right are wrong after a change, and has

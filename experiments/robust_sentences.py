@@ -1,4 +1,4 @@
-"""The grammar's translators and changed sentences: chapter 26.
+"""The grammar's translators and changed sentences.
 
 Sentences are changed so that the right translation is known, in the last rows
 by slips of the writer, whose meaning stays.

@@ -1,6 +1,6 @@
 """Does a sentence follow from another? Three shortcuts, and counterexamples.
 
-The classifier of chapter 16 learns pairs of sentences in which overlap gives
+A classifier of sentences learns pairs of sentences in which overlap gives
 the label away, together with more and more counterexamples. Then it learns
 counterexamples against one of the three heuristics only. Every training has
 as many pairs, of which half follow, and takes as many steps: counterexamples

@@ -1,4 +1,4 @@
-"""Ten words in noise, and distances in graphs: chapter 18.
+"""Ten words in noise, and distances in graphs, for "Speech and graphs".
 
 The same recogniser is trained without noise, for a while and three times as
 long, and with noise. The same classifier of nodes is trained with and without

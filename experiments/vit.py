@@ -1,4 +1,4 @@
-"""Digits read by a ViT, a convolutional network and others: chapter 15.
+"""Digits read by a ViT, a convolutional network and others.
 
 First the digits as they are, with all training images and with a tenth of
 them. Then the same digits in uneven light, made by a cell of the chapter.

@@ -1,4 +1,4 @@
-"""The wide grammar of chapter 53 and the sentences outside it."""
+"""The wide grammar and the sentences outside it."""
 
 import hashlib
 import itertools
@@ -118,7 +118,7 @@ def test_the_parts_do_not_overlap_and_tests_are_equally_long(
     assert sorted(a) == sorted(b)
     assert len(set(a)) > 12
     narrow = make_split(n_train=1, n_test=1000)
-    for part in narrow[1:]:  # so that chapter 11 may score the same model
+    for part in narrow[1:]:  # so that "A corpus" may score the same model
         assert not {english for english, _ in part} & {*texts[0]}
 
 
