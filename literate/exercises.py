@@ -8,7 +8,7 @@ fences follow, each with the exercise's id: `exercise="multi-head-1"` holds the 
 import ast
 import re
 from collections.abc import Sequence
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,25 +61,26 @@ def find(path: Path, parts: Sequence[Block | Twin]) -> list[Exercise]:
     Raises:
         ChapterError: One is not whole, not in order, or has a part that is not as it should be.
     """
-    heads = [at for at, part in enumerate(parts) if _begins(part)]
-    for part in parts[: heads[0] if heads else None]:
+    heads = [
+        (at, part)
+        for at, part in enumerate(parts)
+        if not isinstance(part, Block) and part[0].text.startswith("**练习 ")
+    ]
+    starts = [at for at, _ in heads]
+    for part in parts[: starts[0] if starts else None]:
         if isinstance(part, Block) and part.role:
             raise ChapterError(path, part.line, f"no task stands above; write {FORM.format(1)}")
     found: list[Exercise] = []
-    for number, (start, end) in enumerate(pairwise([*heads, None]), 1):
-        own = parts[start:end]
-        for block, pattern in zip(own[0], TASKS, strict=True):
+    for number, (start, twin) in enumerate(heads, 1):
+        for block, pattern in zip(twin, TASKS, strict=True):
             head = pattern.match(block.text)
             if not head or int(head[1]) != number:
                 fault = f"this is exercise {number} of the chapter; begin it {FORM.format(number)}"
                 raise ChapterError(path, block.line, fault)
+        own = parts[start : starts[number] if number < len(starts) else None]
         if any(isinstance(part, Block) and part.role for part in own):
             found.append(_exercise(path, own, f"{path.stem}-{number}"))
     return found
-
-
-def _begins(part: Block | Twin) -> bool:
-    return not isinstance(part, Block) and part[0].text.startswith("**练习 ")
 
 
 def _fences(path: Path, parts: Sequence[Block | Twin], id_: str) -> dict[str, Block]:

@@ -116,12 +116,12 @@ def test_every_name_of_a_stub_is_wanted() -> None:
     [
         (
             without("check"),
-            ANSWER - 10,
+            CHECK + 1,
             'go on with ````python check="apple-1',
         ),
         (
             without("exercise"),
-            STUB,
+            STUB + 1,
             '````python exercise="apple-1"` here, got',
         ),
         (
