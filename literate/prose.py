@@ -15,6 +15,8 @@ import autocorrect_py
 
 from literate import ROOT, records
 from literate.blocks import (
+    DIAGRAM,
+    FIGURE,
     HAN,
     LANGUAGES,
     NOT_PROSE,
@@ -26,6 +28,7 @@ from literate.blocks import (
     short_strings,
 )
 from literate.chapter import PACKAGE, Chapter, Twin, pages, read
+from literate.drawing import load
 from literate.glossary import parse, terms
 from literate.references import REFERENCE, anchor
 
@@ -63,6 +66,12 @@ autocorrect_py.load_config(  # type: ignore[attr-defined]
 )
 BROKEN = rf"[^\s>]\n[ >]*{H}"  # a line of a list or quote that goes on with Chinese
 MENTIONS = {"zh": ("Chinese", "图", "式"), "en": ("English", "Figure", "Equation")}
+DIAGRAMS = Path("docs/diagrams")
+# Words of diagrams that both languages share.
+SHARED = set(
+    "softmax logits memory pad unpad bos eos ReLU LayerNorm FFN AdamW OUT part "
+    "Tom chases Jerry red apple".split()
+)
 
 
 def forbidden(root: Path = ROOT) -> dict[str, str]:
@@ -189,6 +198,32 @@ def unmentioned(chapters: Sequence[Chapter]) -> Iterator[str]:
                     yield f"{page.path.as_posix()}:{block.line}: {fault}"
 
 
+def drawings(pages: Sequence[Chapter], words: dict[str, str], root: Path) -> Iterator[str]:
+    """What is amiss with the labels of diagrams, and the diagrams that no page shows."""
+    figures = (FIGURE.fullmatch(block.text) for page in pages for block in page.blocks)
+    found = (DIAGRAM.fullmatch(figure[2]) for figure in figures if figure)
+    shown = {diagram[1] for diagram in found if diagram}
+    for path in sorted((root / DIAGRAMS).glob("*.py")):
+        name, place = path.stem.replace("_", "-"), path.relative_to(root)
+        if name not in shown:
+            yield f"{place.as_posix()}: no page shows it"
+        labels = load(name).labels
+        for label in filter(_is_one_sided, labels):
+            yield f"{place.as_posix()}: write 中文 | English, or same(), got {label!r}"
+        both = (label for label in labels if " | " in label)
+        text = "\n\n".join(f"# {label} {{#l{n}}}" for n, label in enumerate(both))
+        yield from problems(Chapter(place, text), words)
+
+
+def _is_one_sided(label: str) -> bool:
+    """Whether readers of one edition would miss what a diagram's label says."""
+    zh, bar, en = label.partition(" | ")
+    if bar:
+        return not en.strip() or not (HAN.search(zh) or "。" in zh or zh == en)
+    latin = re.findall(r"[A-Za-z]{2,}", re.sub(r"\$[^$]*\$", "", label))
+    return bool(HAN.search(label)) or not set(latin) <= SHARED
+
+
 def _limits(page: Chapter) -> list[str]:
     """What is amiss with the lengths and densities of a chapter; of one in NOT_YET, nothing."""
     found = [*excesses(page)]
@@ -202,16 +237,20 @@ def check(root: Path = ROOT) -> list[str]:
     """All that is amiss in the book; what needs sound pages is looked for where they are."""
     found: list[str] = []
     chapters: list[Chapter] = []
+    everything: list[Chapter] = []
+    words = forbidden(root)
     for path in pages(root):
         try:
             page = read(path, root)
-            found += problems(page, forbidden(root))
+            everything.append(page)
+            found += problems(page, words)
             if page.is_chapter or page.is_source:
                 found += _limits(page)
                 chapters.append(page)
             records.check(page, root)
         except ChapterError as error:
             found.append(str(error))
+    found += drawings(everything, words, root)
     return found or [*unmentioned(chapters), *redefined(chapters)]
 
 

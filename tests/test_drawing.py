@@ -1,115 +1,48 @@
 """The drawing kit, and each diagram of the book without a browser."""
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from literate.blocks import DIAGRAM, FIGURE, HAN
-from literate.chapter import ROOT, Chapter, pages, read
-from literate.drawing import CELL, Drawing, draw, load, spans
-from literate.prose import forbidden, problems
+from literate.chapter import ROOT
+from literate.drawing import CELL, Drawing, draw, spans
 
 
 NAMES = sorted(
     path.stem.replace("_", "-")
     for path in (ROOT / "docs/diagrams").glob("*.py")
 )
-# Words that both languages share, and names in code.
-# What a reader of either edition calls by the same name.
-SHARED = {
-    *("softmax", "logits", "memory", "pad", "unpad", "bos", "eos", "ReLU"),
-    *(
-        "LayerNorm",
-        "FFN",
-        "AdamW",
-        "OUT",
-        "part",
-        "Tom",
-        "chases",
-        "Jerry",
-        "red",
-        "apple",
-    ),
-}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(params=NAMES)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def test_what_is_shown_is_drawn_and_what_is_drawn_is_shown() -> None:
-    shown = [
-        found[1]
-        for path in pages()
-        for block in read(path).blocks
-        if (figure := FIGURE.fullmatch(block.text))
-        and (found := DIAGRAM.fullmatch(figure[2]))
-    ]
-    assert sorted(set(shown)) == NAMES
-
-
-def test_each_label_is_in_both_languages(name: str) -> None:
-    for label in load(name).labels:
-        zh, bar, en = label.partition(" | ")
-        if bar:
-            assert zh.strip(), label
-            assert en.strip(), label
-            assert re.search(r"[㐀-鿿。]", zh) or zh == en, label
-        else:
-            words = re.findall(
-                r"[A-Za-z]{2,}", re.sub(r"\$[^$]*\$", "", label)
-            )
-            assert not HAN.search(label), label
-            assert set(words) <= SHARED, (
-                f"{label}: write 中文 | English, or same()"
-            )
-
-
-def test_its_words_are_those_of_the_book(name: str) -> None:
-    sides = [label for label in load(name).labels if " | " in label]
-    text = "\n\n".join(f"# {s} {{#l{n}}}" for n, s in enumerate(sides))
-    page = Chapter(Path(f"docs/diagrams/{name}"), text)
-    assert list(problems(page, forbidden())) == []
-
-
-@pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize("edition", ["zh", "en"])
-def test_it_is_sound_svg(name: str, edition: str, alone: bool) -> None:
-    alt = 'a < b & "c"'
-    svg = ElementTree.fromstring(draw(name, edition, alt, alone=alone))  # noqa: S314
-    (title,) = svg.iter(f"{SVG}title")
-    assert title.text == alt
-    assert svg.get("aria-labelledby") == title.get("id") != ""
-    assert svg.get("role") == "img"
-    width = 220 if name.startswith("card-") else 460
-    assert svg.get("viewBox", "").startswith(f"0 0 {width} ")
-    ids = [each.get("id") for each in svg.iter() if each.get("id")]
-    assert ids == [title.get("id")]
-    texts = ["".join(text.itertext()) for text in svg.iter(f"{SVG}text")]
-    assert texts
-    assert not [text for text in texts if "$" in text or " | " in text]
-
-
-def test_cells_are_all_of_one_size(name: str) -> None:
-    svg = ElementTree.fromstring(draw(name, "en", ""))  # noqa: S314
-    for group in svg.iter(f"{SVG}g"):
-        if "cells" in group.get("class", ""):
-            cells = list(group.iter(f"{SVG}rect"))
-            assert cells
-            for cell in cells:
-                assert cell.get("width") == cell.get("height") == "13"
-                assert float(cell.get("x", "")) % 0.5 == 0
-
-
-def test_its_lines_are_those_of_the_style_sheet(name: str) -> None:
+def test_each_diagram_is_sound_svg_in_the_styles_of_the_sheet() -> None:
     style = (ROOT / "docs/assets/diagram.css").read_text("utf-8")
     known = set(re.findall(r"\.([a-z]+)\b", style))
-    for classes in re.findall(r'class="([^"]+)"', draw(name, "en", "")):
-        assert set(classes.split()) <= known
+    alt = 'a < b & "c"'
+    for name in NAMES:
+        drawn = draw(name, "en", alt)
+        for classes in re.findall(r'class="([^"]+)"', drawn):
+            assert set(classes.split()) <= known, name
+        svg = ElementTree.fromstring(drawn)  # noqa: S314
+        (title,) = svg.iter(f"{SVG}title")
+        assert title.text == alt
+        assert svg.get("aria-labelledby") == title.get("id") != ""
+        assert [x.get("id") for x in svg.iter() if x.get("id")] == [
+            title.get("id")
+        ], name
+        width = 220 if name.startswith("card-") else 460
+        assert svg.get("viewBox", "").startswith(f"0 0 {width} "), name
+        texts = ["".join(text.itertext()) for text in svg.iter(f"{SVG}text")]
+        assert texts, name
+        assert not [t for t in texts if "$" in t or " | " in t], name
+        for group in svg.iter(f"{SVG}g"):
+            if "cells" in group.get("class", ""):
+                sizes = {
+                    (cell.get("width"), cell.get("height"))
+                    for cell in group.iter(f"{SVG}rect")
+                }
+                assert sizes == {("13", "13")}, name
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from literate.chapter import ROOT, Chapter, read_all
 from literate.prose import (
     NOT_YET,
     check,
+    drawings,
     excesses,
     forbidden,
     problems,
@@ -116,6 +118,30 @@ def test_definitions_are_checked_too() -> None:
     said = list(problems(page, {"令牌": "词元", "译码器": "解码器"}))
     assert len(said) == 1
     assert said[0].endswith("the glossary says 词元, not 令牌")
+
+
+def test_a_diagram_is_shown_and_speaks_both_languages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    labels = [
+        *("$W_i$", "softmax", "Tom | Tom", "词元 | token"),  # which are right
+        *("head", "头", "头 | ", "head | Heads", "令牌 | token"),
+    ]
+    diagram = tmp_path / "docs/diagrams/two_heads.py"
+    diagram.parent.mkdir(parents=True)
+    diagram.touch()
+    drawing = SimpleNamespace(labels=labels)
+    monkeypatch.setattr("literate.prose.load", lambda name: drawing)
+    said = [*drawings([], {"令牌": "词元"}, tmp_path)]
+    assert said[0] == "docs/diagrams/two_heads.py: no page shows it"
+    assert [message.split("got ")[1] for message in said[1:5]] == [
+        *("'head'", "'头'", "'头 | '", "'head | Heads'"),
+    ]
+    (shown,) = [message for message in said[5:] if "令牌" in message]
+    assert shown.endswith("the glossary says 词元, not 令牌")
+    page = '![头 | A](../diagrams/two-heads.svg "头 | A")\n'
+    pages = [Chapter(Path("docs/fruit/apple.md"), page)]
+    assert next(drawings(pages, {}, tmp_path)) != said[0]
 
 
 def chapter_of(
