@@ -144,7 +144,6 @@ def test_a_lab_that_mkdocs_jupyter_did_not_show_is_refused() -> None:
         (0, "一个", "[a]: b\n\n一个", "[a]: b", "no block holds this line"),
         (0, "一个", "一个令牌", "一个令牌", "the glossary says 词元"),
         (0, "一个", "一个, ", "一个, ", "full-width punctuation"),
-        (1, "apple,", "length of the gradient,", "grad", "use gradient norm"),
         (2, "draw()", f"x\n# {'o' * 80}", "ooo", "a line of 82 characters"),
     ],
 )
