@@ -20,16 +20,13 @@ from attention_book import beam_search, generate
 from attention_book.cli import app
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
-from attention_book.io import tensors
 from attention_book.io.checkpoints import on_meta
 from attention_book.io.pretrained import (
     MarianTransformer,
     Pretrained,
     WeightSlot,
     book_ids,
-    collect,
     from_pretrained,
-    load_tensors,
     save_pretrained,
 )
 from attention_book.io.pretrained import folders as folders_module
@@ -219,28 +216,10 @@ def test_a_tensor_is_joined_from_views() -> None:
     table = torch.arange(12.0).view(6, 2)
     for dim, views in (0, (table[2:3], table[4:])), (1, (table.T[:, 1:3],)):
         where = WeightSlot(views, dim)
-        layout = {"x": where}
         wanted = torch.cat(views, dim)
-        assert torch.equal(collect(layout)["x"], wanted)
-        assert where.shape == wanted.shape
-        load_tensors(layout, {"x": -wanted})
+        assert torch.equal(where.join(), wanted)
+        where.copy_from(-wanted)
         assert torch.equal(where.join(), -wanted)
-    with pytest.raises(ValueError, match=r"wanted x of shape \(2, 2\), got"):
-        load_tensors(layout, {"x": torch.zeros(2, 3)})
-
-
-def test_slices_of_any_size_make_the_same_model(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = from_pretrained(folder).model
-    for size in (1, 100, 1000):
-        monkeypatch.setattr(tensors, "_SLICE", size)
-        for a, b in zip(
-            from_pretrained(folder).model.parameters(),
-            whole.parameters(),
-            strict=True,
-        ):
-            assert torch.equal(a, b)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -365,7 +344,7 @@ def test_names_and_shapes_of_published_sizes_are_theirs(name: str) -> None:
     if family.has_labels:
         fields["n_labels"] = config.num_labels
     layout = family.layout(on_meta(family.build, fields))
-    assert {key: slot.shape for key, slot in layout.items()} == shapes
+    assert {key: slot.join().shape for key, slot in layout.items()} == shapes
 
 
 # Texts
@@ -904,14 +883,15 @@ from_pretrained(sys.argv[1])  # what is imported and allocated once
 before = status("VmRSS:")
 Path("/proc/self/clear_refs").write_text("5")
 model = from_pretrained(sys.argv[2]).model
-print((status("VmHWM:") - before) / sum(
-    p.numel() * p.itemsize for p in model.parameters()
-))
+sizes = [p.numel() * p.itemsize for p in model.parameters()]
+print((status("VmHWM:") - before) / (sum(sizes) + max(sizes)))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_reading_takes_no_memory_but_the_model(tmp_path: Path) -> None:
+def test_reading_takes_the_memory_of_model_and_one_tensor(
+    tmp_path: Path,
+) -> None:
     made = {"small": 7, "large": 60_000}
     for name, vocab_size in made.items():
         config = TextConfig(
@@ -931,4 +911,4 @@ def test_reading_takes_no_memory_but_the_model(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert 0.8 < float(found.stdout) < 1.2
+    assert 0.8 < float(found.stdout) < 1.1

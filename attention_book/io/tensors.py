@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (a44230436028). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (b56f57e995b8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Tensors and texts in safetensors files.
 
 Explained on the page "Files and checkpoints".
@@ -43,7 +43,6 @@ Tensors = dict[str, Tensor]
 Metadata = dict[str, str]
 
 _MAX_HEADER = 2**24  # bytes: room for 100,000 subwords
-_SLICE = 2**22  # bytes that are read at once
 MAX_TENSORS = 2**14  # in a file: room for AdamW and 100 layers a side
 DTYPES = {
     "BF16": torch.bfloat16,
@@ -112,12 +111,15 @@ class TensorFile:
             )
             self._starts[name] = 8 + n + entry["data_offsets"][0]
 
-    def _copy_into(self, name: str, tensor: Tensor) -> None:
-        """Read the next numbers; ValueError unless all are finite."""
+    def get_tensor(self, name: str) -> Tensor:
+        """Return a tensor; ValueError unless it is whole and finite."""
+        tensor = torch.empty_like(self.tensors[name], device="cpu")
         data = tensor.reshape(-1).view(torch.uint8).numpy().data
+        self.file.seek(self._starts[name])
         if self.file.readinto(data) != len(data):
             raise ValueError("wanted a whole safetensors file: it shrank")
         _check_finite(name, tensor)
+        return tensor
 
     def read(self) -> Tensors:
         """Return the tensors of a file of write_tensors, with their numbers.
@@ -126,11 +128,7 @@ class TensorFile:
             ValueError: A number is infinite or NaN, or the digest does not
                 fit: the file is altered, or of another program.
         """
-        tensors = {}
-        for name, like in self.tensors.items():
-            tensors[name] = torch.empty_like(like, device="cpu")
-            self.file.seek(self._starts[name])
-            self._copy_into(name, tensors[name])
+        tensors = {name: self.get_tensor(name) for name in self.tensors}
         metadata = dict(self.metadata)
         if metadata.pop("digest", "") != _digest(tensors, metadata):
             raise ValueError(
@@ -138,20 +136,6 @@ class TensorFile:
                 "not fit"
             )
         return tensors
-
-    def slices(self, name: str) -> Iterator[tuple[int, Tensor]]:
-        """Yield the rows of a tensor, some at a time, and the first's number.
-
-        Raises:
-            ValueError: A number is infinite or NaN, or some are missing.
-        """
-        like = self.tensors[name]
-        n_rows = max(1, _SLICE // max(1, like[:1].nbytes))
-        self.file.seek(self._starts[name])
-        for first in range(0, len(like), n_rows):
-            rows = torch.empty_like(like[first : first + n_rows], device="cpu")
-            self._copy_into(name, rows)
-            yield first, rows
 
 
 def _check_finite(name: str, tensor: Tensor) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (3f685ed7090e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (dacf6a9dfcc6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Models of transformers, read from folders and written back.
 
 The idea is explained in the chapter "Pretrained weights", the code on the
@@ -15,7 +15,6 @@ from attention_book.io.pretrained.layout import (
     Layout,
     WeightSlot,
     collect,
-    load_tensors,
 )
 from attention_book.io.pretrained.marian import (
     ConcatenatedSinusoids,
@@ -43,7 +42,6 @@ __all__ = [
     "collect",
     "from_pretrained",
     "gpt2_layout",
-    "load_tensors",
     "load_vit",
     "save_pretrained",
 ]

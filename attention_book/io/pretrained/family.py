@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (ebd9dc4620f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (07a4dda2fcbe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What a class of transformers is called, says and holds, and its reader.
 
 Explained on the page "Folders of pretrained models".
@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from attention_book.io.files import printable
-from attention_book.io.pretrained.layout import Layout
+from attention_book.io.pretrained.layout import Layout, collect
 from attention_book.io.tensors import (
     DTYPES,
     TensorFile,
@@ -218,7 +218,7 @@ def read_model(file: TensorFile, model: nn.Module, family: Family) -> Any:
     """Return a model with the numbers of a file, in fp32 and eval mode.
 
     Names and shapes are compared before there is memory for the model. The
-    numbers are read a few rows at a time, each to where it belongs.
+    numbers are read one tensor at a time, each to where it belongs.
 
     Args:
         file: Just opened.
@@ -230,10 +230,7 @@ def read_model(file: TensorFile, model: nn.Module, family: Family) -> Any:
             shape; numbers that are none.
     """
     names = current_names(file.tensors, family)
-    wanted = {
-        name: torch.empty(slot.shape, device="meta")
-        for name, slot in family.layout(model).items()
-    }
+    wanted = collect(family.layout(model))
     tied = {x: y for x, y in family.tied.items() if x in names}
     wanted |= {name: wanted[other] for name, other in tied.items()}
     check_tensors({x: file.tensors[y] for x, y in names.items()}, wanted)
@@ -242,13 +239,11 @@ def read_model(file: TensorFile, model: nn.Module, family: Family) -> Any:
         nn.init.zeros_(parameter)  # what no file has: the book's <pad>
     layout = family.layout(model)
     for name, slot in layout.items():
-        for first, rows in file.slices(names[name]):
-            slot.copy_rows(first, rows)
+        slot.copy_from(file.get_tensor(names[name]))
     for name, other in tied.items():
-        known = layout[other].join()
-        for first, rows in file.slices(names[name]):
-            if not torch.equal(known[first : first + len(rows)], rows.float()):
-                raise ValueError(
-                    f"wanted {name} tied to the embeddings, got other numbers"
-                )
+        tensor = file.get_tensor(names[name]).float()
+        if not torch.equal(layout[other].join(), tensor):
+            raise ValueError(
+                f"wanted {name} tied to the embeddings, got other numbers"
+            )
     return model.eval()

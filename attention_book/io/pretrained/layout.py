@@ -1,4 +1,4 @@
-# Made from docs/language/pretrained.md (670f8d611b3c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/pretrained.md (5faafd823c9b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Where the tensors of somebody else's file stand in a model of the book.
 
 Explained in the chapter "Pretrained weights".
@@ -9,10 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_book.io.tensors import Tensors, check_tensors
+from attention_book.io.tensors import Tensors
 
 
-__all__ = ["Layout", "WeightSlot", "collect", "load_tensors"]
+__all__ = ["Layout", "WeightSlot", "collect"]
 
 
 class WeightSlot(NamedTuple):
@@ -26,51 +26,21 @@ class WeightSlot(NamedTuple):
     views: tuple[Tensor, ...]
     dim: int = 0
 
-    @property
-    def shape(self) -> torch.Size:
-        """The shape of the tensor that the file has."""
-        shape = list(self.views[0].shape)
-        shape[self.dim] = sum(view.shape[self.dim] for view in self.views)
-        return torch.Size(shape)
-
     @torch.no_grad()
     def join(self) -> Tensor:
         """Return the tensor that the file has: a copy."""
         return torch.cat(self.views, self.dim)
 
     @torch.no_grad()
-    def copy_rows(self, first: int, rows: Tensor) -> None:
-        """Copy rows of the file's tensor here, from number first on."""
-        if self.dim:
-            sizes = [view.shape[self.dim] for view in self.views]
-            pieces = torch.split(rows, sizes, self.dim)
-            for view, piece in zip(self.views, pieces, strict=True):
-                view[first : first + len(rows)].copy_(piece)
-            return
-        for view in self.views:
-            end = min(first + len(rows), len(view))
-            if first < end:
-                view[first:end].copy_(rows[: end - first])
-                rows = rows[end - first :]
-            first = max(0, first - len(view))
+    def copy_from(self, tensor: Tensor) -> None:
+        """Copy the file's tensor here."""
+        sizes = [view.shape[self.dim] for view in self.views]
+        pieces = torch.split(tensor, sizes, self.dim)
+        for view, piece in zip(self.views, pieces, strict=True):
+            view.copy_(piece)
 
 
 Layout = dict[str, WeightSlot]  # by the names in the file
-
-
-def load_tensors(layout: Layout, tensors: Tensors) -> None:
-    """Copy the tensors of a file into a model.
-
-    Raises:
-        ValueError: A tensor is missing, unknown, or of another shape.
-    """
-    wanted = {
-        name: torch.empty(slot.shape, device="meta")
-        for name, slot in layout.items()
-    }
-    check_tensors(tensors, wanted)
-    for name, slot in layout.items():
-        slot.copy_rows(0, tensors[name])
 
 
 def collect(layout: Layout) -> Tensors:
