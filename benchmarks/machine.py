@@ -11,6 +11,7 @@ goes to results/ under the device's name, as JSON.
 """
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,6 +27,7 @@ from attention_book.attention.fused import fused_attention
 from attention_book.compute import (
     ComputeConfig,
     Kernel,
+    Precision,
     compute_context,
     get_compute_config,
     inference_copy,
@@ -37,13 +39,8 @@ from attention_book.generation import (
 )
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT, ViTConfig
-from attention_book.profiling import (
-    Roofline,
-    measure_roofline,
-    median_time,
-    peak_flops,
-    transformer_flops,
-)
+from attention_book.profiling.roofline import Roofline, transformer_flops
+from attention_book.profiling.timing import measure_roofline, median_time
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
     Batch,
@@ -100,6 +97,32 @@ DRY_RUN = Sizes(
     vit=ViTConfig(image_size=32, d_model=16, n_heads=2, d_ff=32, n_layers=1),
     shape=Shape(16, 2, 32, 1, 2),
 )
+
+
+# Trillions of operations a second in dense products, by NVIDIA's data sheets,
+# where those with sparsity are twice as many. The first name that fits counts.
+PEAKS: dict[str, dict[Precision, float]] = {
+    "B200": {"bf16": 2250, "fp16": 2250, "tf32": 1100, "fp32": 75},
+    "H200 NVL": {"bf16": 835, "fp16": 835, "tf32": 418, "fp32": 60},
+    "H200": {"bf16": 989, "fp16": 989, "tf32": 494, "fp32": 67},
+    "H100 NVL": {"bf16": 835, "fp16": 835, "tf32": 418, "fp32": 60},
+    "H100 PCIe": {"bf16": 756, "fp16": 756, "tf32": 378, "fp32": 51},
+    "H100": {"bf16": 989, "fp16": 989, "tf32": 494, "fp32": 67},
+    "A100": {"bf16": 312, "fp16": 312, "tf32": 156, "fp32": 19.5},
+    "L4": {"bf16": 121, "fp16": 121, "tf32": 60, "fp32": 30.3},
+    "T4": {"fp16": 65, "fp32": 8.1},
+}
+
+
+def peak_flops(device_name: str, precision: Precision) -> float | None:
+    """Operations a second that the maker promises; None if unknown here."""
+    if "MIG" in device_name:  # a part of a card
+        return None
+    for name, peaks in PEAKS.items():
+        if re.search(rf"\b{name}\b", device_name):
+            peak = peaks.get(precision)
+            return peak and peak * 1e12
+    return None
 
 
 def compute_configs(device: str) -> Iterator[ComputeConfig]:

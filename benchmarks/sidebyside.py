@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import math
 import platform
 import statistics
 import sys
@@ -13,9 +14,10 @@ from typing import Any
 import torch
 
 from attention_book.compute import ON_CPU, ComputeConfig
-from attention_book.profiling import calls_per_round, time_calls
+from attention_book.profiling.timing import time_calls
 
 
+MIN_TURN = 0.01  # seconds
 RESULTS = Path(__file__).with_name("results")
 OPERATORS = (
     *("nms", "qnms", "roi_align", "_roi_align_backward", "qroi_align"),
@@ -99,11 +101,13 @@ def side_by_side(
     """Median seconds of a call, timed A B C A B C … after a warm-up.
 
     They take turns, so that a machine that slows down slows all of them. A
-    turn is of as many calls as can be timed well, on a GPU by CUDA events.
+    turn is of as many calls as can be timed well.
     """
-    n_calls = {
-        name: calls_per_round(run, compute) for name, run in entrants.items()
-    }
+    n_calls = {}
+    for name, run in entrants.items():
+        time_calls(run, 1, compute)
+        once = time_calls(run, 1, compute)
+        n_calls[name] = max(1, math.ceil(MIN_TURN / max(once, 1e-9)))
     times: dict[str, list[float]] = {name: [] for name in entrants}
     for _ in range(rounds):
         for name, run in entrants.items():

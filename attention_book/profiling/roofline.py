@@ -1,13 +1,11 @@
-# Made from docs/fast/machine.md (3ed37d0144c4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (cdd21b28174a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What an operation costs, and what a device can do at best.
 
 Explained in the chapter "The GPU path".
 """
 
-import re
 from typing import NamedTuple
 
-from attention_book.compute import Precision
 from attention_book.models.transformer import TransformerConfig
 
 
@@ -16,7 +14,6 @@ __all__ = [
     "Roofline",
     "attention_cost",
     "linear_cost",
-    "peak_flops",
     "transformer_flops",
 ]
 
@@ -102,34 +99,3 @@ def transformer_flops(
     decoder_layer = self_attention + cross_attention
     logits = target_length * d * config.target_vocab_size
     return 2 * (config.n_layers * (encoder_layer + decoder_layer) + logits)
-
-
-# Trillions of operations a second in dense products, by NVIDIA's data sheets,
-# where those with sparsity are twice as many. The first name that fits counts.
-_PEAKS: dict[str, dict[Precision, float]] = {
-    "B200": {"bf16": 2250, "fp16": 2250, "tf32": 1100, "fp32": 75},
-    "H200 NVL": {"bf16": 835, "fp16": 835, "tf32": 418, "fp32": 60},
-    "H200": {"bf16": 989, "fp16": 989, "tf32": 494, "fp32": 67},
-    "H100 NVL": {"bf16": 835, "fp16": 835, "tf32": 418, "fp32": 60},
-    "H100 PCIe": {"bf16": 756, "fp16": 756, "tf32": 378, "fp32": 51},
-    "H100": {"bf16": 989, "fp16": 989, "tf32": 494, "fp32": 67},
-    "A100": {"bf16": 312, "fp16": 312, "tf32": 156, "fp32": 19.5},
-    "L4": {"bf16": 121, "fp16": 121, "tf32": 60, "fp32": 30.3},
-    "T4": {"fp16": 65, "fp32": 8.1},
-}
-
-
-def peak_flops(device_name: str, precision: Precision) -> float | None:
-    """Operations a second that the maker promises; None if unknown here.
-
-    Args:
-        device_name: As torch.cuda.get_device_name gives it.
-        precision: Of the products.
-    """
-    if "MIG" in device_name:  # a part of a card
-        return None
-    for name, peaks in _PEAKS.items():
-        if re.search(rf"\b{name}\b", device_name):
-            peak = peaks.get(precision)
-            return peak and peak * 1e12
-    return None

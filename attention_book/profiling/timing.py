@@ -1,14 +1,10 @@
-# Made from docs/fast/machine.md (6404c7d898e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Timing on a device.
-
-Explained in the chapter "The GPU path".
-"""
+# Made from docs/fast/machine.md (1e203a37bdbb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Timing on a device. Explained in the chapter "The GPU path"."""
 
 import math
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -16,56 +12,27 @@ from attention_book.compute import ComputeConfig, compute_context
 from attention_book.profiling.roofline import Roofline
 
 
-__all__ = [
-    "calls_per_round",
-    "measure_roofline",
-    "median_time",
-    "synchronize",
-    "time_calls",
-]
+__all__ = ["measure_roofline", "median_time", "time_calls"]
+
+_MIN_ROUND = 0.01  # seconds
 
 
 def time_calls(
     function: Callable[[], object], n_calls: int, compute: ComputeConfig
 ) -> float:
-    """Seconds that so many calls take, one after the other.
-
-    On CUDA the GPU itself notes when it comes past two events, one before
-    the first kernel and one after the last. Elsewhere the clock is read,
-    once the device has done what was asked of it.
-    """
-    if compute.device.type == "cuda":
-        event: Any = torch.cuda.Event  # PyTorch leaves it untyped
-        start = event(enable_timing=True)
-        end = event(enable_timing=True)
-        stream = torch.cuda.current_stream(compute.device)
-        start.record(stream)
-        for _ in range(n_calls):
-            function()
-        end.record(stream)
-        end.synchronize()
-        return start.elapsed_time(end) / 1000  # from milliseconds
-    synchronize(compute)
+    """Seconds that so many calls take, until the device has done them."""
+    _synchronize(compute)
     before = time.perf_counter()
     for _ in range(n_calls):
         function()
-    synchronize(compute)
+    _synchronize(compute)
     return time.perf_counter() - before
 
 
-_MIN_ROUND = 0.01  # seconds
-
-
-def calls_per_round(
-    function: Callable[[], object], compute: ComputeConfig
-) -> int:
-    """How many calls make a round long enough to time, after two calls.
-
-    The first of them warms up; the other is timed.
-    """
-    time_calls(function, 1, compute)
-    once = time_calls(function, 1, compute)
-    return max(1, math.ceil(_MIN_ROUND / max(once, 1e-9)))
+def _synchronize(compute: ComputeConfig) -> None:
+    """Wait until the device has done what was asked of it."""
+    if compute.device.type != "cpu":
+        torch.accelerator.synchronize(compute.device)
 
 
 def median_time(
@@ -79,17 +46,11 @@ def median_time(
         rounds: How many timings count, each of so many calls that it takes
             at least some 10 milliseconds.
     """
-    n = calls_per_round(function, compute)
+    time_calls(function, 1, compute)
+    once = time_calls(function, 1, compute)
+    n = max(1, math.ceil(_MIN_ROUND / max(once, 1e-9)))
     times = [time_calls(function, n, compute) / n for _ in range(rounds)]
     return statistics.median(times)
-
-
-def synchronize(compute: ComputeConfig) -> None:
-    """Wait until the device has done what was asked of it."""
-    if compute.device.type == "cuda":
-        torch.cuda.synchronize(compute.device)
-    if compute.device.type == "mps":
-        torch.mps.synchronize()
 
 
 def measure_roofline(compute: ComputeConfig, width: int = 1024) -> Roofline:

@@ -19,7 +19,7 @@ import torch
 
 from attention_book.compute import get_compute_config
 from attention_book.data.digits import Digits
-from attention_book.profiling import measure_roofline, time_calls
+from attention_book.profiling.timing import measure_roofline, time_calls
 from attention_book.training import (
     BatchLoader,
     Trainer,
