@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (bd21514b8377). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (3b5c55142221). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -225,7 +225,7 @@ if TYPE_CHECKING:
     from attention_book.models.transformer import (
         Transformer as Transformer,
     )
-    from attention_book.models.transformer import (
+    from attention_book.models.config import (
         TransformerConfig as TransformerConfig,
     )
     from attention_book.models.vit import ViT as ViT

@@ -11,11 +11,8 @@ import torch
 from attention_book.cli.corpora import load_corpus
 from attention_book.data.sources import train_tokenizers
 from attention_book.generation import Translator, score
-from attention_book.models.transformer import (
-    PRESETS,
-    Transformer,
-    TransformerConfig,
-)
+from attention_book.models.config import PRESETS, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training import (
     BatchLoader,

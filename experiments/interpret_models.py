@@ -1,9 +1,9 @@
 """Maps of attention against replacing, in other models: "Reading attention".
 
 Beside the Transformer that translates stand a GRU with attention that learns
-the same task, a language model and a ViT, each that of its chapter.
-Each map is compared with what happens when other words or patches stand in
-the place of one, as in interpret_readings.
+the same task, a language model and a ViT, each that of its chapter. Each map
+is compared with what happens when other words or patches stand in the place
+of one, as in interpret_readings.
 """
 
 import random

@@ -1,9 +1,10 @@
 """Digits shifted, turned, with noise, with less contrast, and attacked.
 
-ViTs are trained briefly, longer, and longer with more augmentation. For each strength of each change: the accuracy, the mean confidence and the
-calibration error. The last also after temperature scaling, where the logits
-of either half of the test set are divided by the temperature that fits the
-other half as it is.
+ViTs are trained briefly, longer, and longer with more augmentation. For each
+strength of each change: the accuracy, the mean confidence and the calibration
+error. The last also after temperature scaling, where the logits of either half
+of the test set are divided by the temperature that fits the other half as it
+is.
 """
 
 import torch

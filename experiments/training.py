@@ -1,9 +1,9 @@
 """A small model, warm-up, and averaged checkpoints, for "Training".
 
-The model of its cells is trained as they train it. Warm-up is tried
-on models of four layers a side, with normalisation after the residual
-connection (post) and before the sublayer (pre). Averages are of the last five
-checkpoints of the same model, ten steps apart.
+The model of its cells is trained as they train it. Warm-up is tried on models
+of four layers a side, with normalisation after the residual connection (post)
+and before the sublayer (pre). Averages are of the last five checkpoints of the
+same model, ten steps apart.
 """
 
 import copy

@@ -13,11 +13,8 @@ from attention_book.cli.corpora import load_corpus
 from attention_book.data.sources import train_tokenizers
 from attention_book.generation import Translator
 from attention_book.io import save_model
-from attention_book.models.transformer import (
-    PRESETS,
-    Transformer,
-    TransformerConfig,
-)
+from attention_book.models.config import PRESETS, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.training import (
     BatchLoader,
     Trainer,

@@ -23,6 +23,11 @@ from attention_book.training import (
 )
 
 
+NORMS = ("post", "pre")
+POSITIONS = ("sinusoidal", "learned", "rotary", "alibi")
+FEED_FORWARDS = ("relu", "gelu", "swiglu")
+
+
 def compile_backend(device: torch.device, on_cpu: bool = True) -> str:
     """Return "inductor", or "eager", which only traces.
 

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -34,19 +34,23 @@ from attention_book.generation.incremental import (
 )
 from attention_book.generation.prepacked import PrepackedLinear
 from attention_book.io import save_model
-from attention_book.models.encoder import Norm
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
 from attention_book.models.transformer import (
-    FeedForwardKind,
-    Positions,
     Transformer,
 )
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from tests.factories import make_config, make_transformer, make_varied
+from tests.factories import (
+    FEED_FORWARDS,
+    NORMS,
+    POSITIONS,
+    make_config,
+    make_transformer,
+    make_varied,
+)
 from tests.fake_cuda import FakeCuda
 
 
@@ -65,9 +69,9 @@ CONFIGS = [
         ),
     }
     for norm, feed_forward, positions, n_kv_heads, shared in itertools.product(
-        get_args(Norm),
-        get_args(FeedForwardKind),
-        get_args(Positions),
+        NORMS,
+        FEED_FORWARDS,
+        POSITIONS,
         (None, 2, 1),
         (False, True),
     )
@@ -303,7 +307,7 @@ def test_beams_of_a_batch_equal_the_plain_ones(
 
 STATIC = [
     {"positions": positions, "n_kv_heads": n_kv_heads, "norm": norm}
-    for positions in get_args(Positions)
+    for positions in POSITIONS
     for n_kv_heads, norm in ((None, "pre"), (2, "post"))
 ]
 

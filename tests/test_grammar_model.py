@@ -9,7 +9,7 @@ import pytest
 
 from attention_book.data.split import make_split
 from attention_book.generation import GRAMMAR, Translator
-from attention_book.models.transformer import PRESETS
+from attention_book.models.config import PRESETS
 from corpora.bundled.grammar_model import (
     PEOPLE,
     Judged,

@@ -1,6 +1,6 @@
 """attention_book.models.mask_predict against a plain computation of the same."""
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +16,6 @@ from attention_book.models.mask_predict import (
     random_mask,
     refine,
 )
-from attention_book.models.transformer import Norm, Positions
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.training import (
     Batch,
@@ -26,7 +25,7 @@ from attention_book.training import (
     make_batch,
 )
 from attention_book.training.mask_predict import mask_predict_loss
-from tests.factories import make_config
+from tests.factories import NORMS, POSITIONS, make_config
 from tests.torch_state import randomise
 
 
@@ -88,8 +87,8 @@ def plain_loss(model: MaskedTransformer, masked: Tensor) -> Tensor:
     )
 
 
-@pytest.mark.parametrize("norm", get_args(Norm))
-@pytest.mark.parametrize("positions", get_args(Positions))
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("positions", POSITIONS)
 def test_loss_and_gradients_equal_a_plain_computation(
     norm: str, positions: str
 ) -> None:

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -36,7 +36,6 @@ from attention_book.generation import (
 )
 from attention_book.generation.classifier import Classifier
 from attention_book.io import load_checkpoint, save_checkpoint
-from attention_book.models.transformer import Positions
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
@@ -50,6 +49,7 @@ from attention_book.training import (
     validation_loss,
 )
 from tests.factories import (
+    POSITIONS,
     make_examples,
     make_trainer,
     make_transformer,
@@ -500,9 +500,9 @@ def test_a_gpu_gets_few_lengths(
     assert longer == length + max_length  # for the model to refuse
 
 
-@pytest.mark.parametrize("positions", get_args(Positions))
+@pytest.mark.parametrize("positions", POSITIONS)
 def test_padding_to_a_bucket_makes_no_difference(
-    positions: Positions, monkeypatch: pytest.MonkeyPatch
+    positions: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = make_transformer(positions=positions, max_length=12)
     rng = random.Random(0)
@@ -534,9 +534,9 @@ def test_padding_to_a_bucket_makes_no_difference(
     assert shapes <= {(a, b) for a in (8, 11) for b in (8, 11)}
 
 
-@pytest.mark.parametrize("positions", get_args(Positions))
+@pytest.mark.parametrize("positions", POSITIONS)
 def test_translations_do_not_depend_on_the_bucket(
-    positions: Positions, monkeypatch: pytest.MonkeyPatch
+    positions: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5] * 11]
     model = make_varied(sources, 2, positions=positions, max_length=12)

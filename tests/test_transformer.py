@@ -1,7 +1,7 @@
 """attention_book.models.transformer against torch.nn.Transformer and itself."""
 
 import dataclasses
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -9,13 +9,17 @@ from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import causal_mask
-from attention_book.models.encoder import Norm
+from attention_book.models.config import PRESETS
 from attention_book.models.transformer import (
-    FeedForwardKind,
-    Positions,
     Transformer,
 )
-from tests.factories import make_config, make_transformer
+from tests.factories import (
+    FEED_FORWARDS,
+    NORMS,
+    POSITIONS,
+    make_config,
+    make_transformer,
+)
 from tests.torch_state import randomise, stack_state
 
 
@@ -58,7 +62,7 @@ def torch_transformer(ours: Transformer) -> nn.Transformer:
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("feed_forward", ["relu", "gelu"])
-@pytest.mark.parametrize("norm", get_args(Norm))
+@pytest.mark.parametrize("norm", NORMS)
 def test_it_equals_pytorch_forward_and_backward(
     norm: str, feed_forward: str
 ) -> None:
@@ -91,9 +95,9 @@ def test_it_equals_pytorch_forward_and_backward(
 
 
 @pytest.mark.parametrize("n_kv_heads", [None, 3, 1])
-@pytest.mark.parametrize("feed_forward", get_args(FeedForwardKind))
-@pytest.mark.parametrize("positions", get_args(Positions))
-@pytest.mark.parametrize("norm", get_args(Norm))
+@pytest.mark.parametrize("feed_forward", FEED_FORWARDS)
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("norm", NORMS)
 def test_step_by_step_equals_all_at_once(
     norm: str, positions: str, feed_forward: str, n_kv_heads: int | None
 ) -> None:
@@ -139,7 +143,7 @@ def test_fewer_key_heads_are_as_many_with_repeated_parameters(
     )
 
 
-@pytest.mark.parametrize("positions", get_args(Positions))
+@pytest.mark.parametrize("positions", POSITIONS)
 def test_order_matters_and_padding_does_not(positions: str) -> None:
     model = make_transformer(seed=1, positions=positions)
     source, target = make_token_ids()
@@ -171,21 +175,14 @@ def test_embeddings_are_scaled_tied_and_shared_as_asked() -> None:
     )
 
 
-def test_base_and_big_have_the_papers_sizes() -> None:
+@pytest.mark.parametrize(("size", "million"), [("base", 65), ("big", 213)])
+def test_base_and_big_have_the_papers_sizes(size: str, million: int) -> None:
     with torch.device("meta"):
-        base = Transformer.base()
-        big = Transformer.big()
-        mine = Transformer.big(1000, n_layers=1, dropout=0.5)
-    for model, million in (base, 65), (big, 213):
-        assert len(model.target_embedding.tokens.weight) == 37_000
-        count = sum(p.numel() for p in model.parameters()) / 1e6
-        assert abs(count / million - 1) < 0.03
-    assert (base.config.d_model, base.config.n_heads) == (512, 8)
-    assert (base.config.d_ff, base.config.n_layers) == (2048, 6)
-    assert (big.config.d_model, big.config.n_heads) == (1024, 16)
-    assert (big.config.d_ff, big.config.dropout) == (4096, 0.3)
-    assert base.config.norm == big.config.norm == "post"
-    assert (mine.config.n_layers, mine.config.dropout) == (1, 0.5)
+        model = Transformer.base(**PRESETS[size])
+        mine = Transformer.base(1000, **PRESETS[size] | {"n_layers": 1})
+    assert len(model.target_embedding.tokens.weight) == 37_000
+    count = sum(p.numel() for p in model.parameters()) / 1e6
+    assert abs(count / million - 1) < 0.03
     assert len(mine.decoder.layers) == 1
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d0956e8a1489). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (848128b5f7fc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Whether a training fits into memory, before anything is allocated."""
 
 import os
@@ -8,7 +8,7 @@ import torch
 
 from attention_book.io.checkpoints import meta_model
 from attention_book.io.tensors import MAX_TENSORS
-from attention_book.models.transformer import TransformerConfig
+from attention_book.models.config import TransformerConfig
 from attention_book.training.parallel import (
     FullyShardedDataParallel,
     ParallelStrategy,

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (eb9e78b81e58). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c7f3d1ff7627). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train.
 
 Explained in the chapter "The command line".
@@ -35,11 +35,8 @@ from attention_book.io.progress import (
     save_checkpoint,
 )
 from attention_book.io.tensors import open_tensors
-from attention_book.models.transformer import (
-    PRESETS,
-    Transformer,
-    TransformerConfig,
-)
+from attention_book.models.config import PRESETS, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.chunked_loss import chunked_translation_loss
 from attention_book.training.config import Schedule, TrainingConfig

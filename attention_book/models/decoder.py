@@ -1,10 +1,11 @@
-# Made from docs/transformer/decoder.md (65b844da8a35). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (7d711941a6f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -15,7 +16,6 @@ from attention_book.attention.packed import Mask
 from attention_book.models.encoder import (
     FeedForward,
     MakeAttention,
-    Norm,
     residual_connections,
 )
 
@@ -62,7 +62,7 @@ class DecoderLayer(nn.Module):
         n_heads: int,
         d_ff: int,
         *,
-        norm: Norm = "post",
+        norm: Literal["post", "pre"] = "post",
         dropout: float = 0.0,
         eps: float = 1e-5,
         self_attention: MakeAttention = MultiHeadAttention,
@@ -113,13 +113,11 @@ class Decoder(nn.Module):
         norm: The final normalisation: LayerNorm for pre-norm, else nothing.
     """
 
-    layers: Iterable[DecoderLayer]
-
     def __init__(
         self, layers: Iterable[DecoderLayer], norm: nn.Module | None = None
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(layers)  # type: ignore[assignment]
+        self.layers: Any = nn.ModuleList(layers)
         self.norm = norm or nn.Identity()
 
     def project_memory(self, memory: Tensor) -> list[KeyValue]:
@@ -144,11 +142,12 @@ class Decoder(nn.Module):
         As in DecoderLayer; memory may be what project_memory returned, and
         there is a cache for each layer.
         """
-        layers = list(self.layers)
-        n = len(layers)
+        n = len(self.layers)
         memories = memory if isinstance(memory, Sequence) else [memory] * n
         caches = [None] * n if caches is None else caches
-        for layer, kv, cache in zip(layers, memories, caches, strict=True):
+        for layer, kv, cache in zip(
+            self.layers, memories, caches, strict=True
+        ):
             x = layer(
                 x, kv, memory_mask, cache, mask=mask, is_causal=is_causal
             )

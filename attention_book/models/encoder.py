@@ -1,11 +1,11 @@
-# Made from docs/transformer/encoder.md (f4b7c4d7908a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (addddde521aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,6 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "MakeAttention",
-    "Norm",
     "PostNorm",
     "PreNorm",
     "SwiGLU",
@@ -31,7 +30,6 @@ __all__ = [
 ]
 
 
-Norm = Literal["post", "pre"]
 MakeAttention = Callable[[int, int], MultiHeadAttention]
 
 
@@ -120,7 +118,7 @@ class EncoderLayer(nn.Module):
         n_heads: int,
         d_ff: int,
         *,
-        norm: Norm = "post",
+        norm: Literal["post", "pre"] = "post",
         dropout: float = 0.0,
         eps: float = 1e-5,
         self_attention: MakeAttention = MultiHeadAttention,
@@ -183,22 +181,13 @@ class Encoder(nn.Module):
         return self.norm(x)
 
 
-class PreNorm(nn.Module):
+class PreNorm(PostNorm):
     """Layer normalisation, then the sublayer: x + f(LayerNorm(x)).
 
-    The arguments are those of PostNorm.
+    Arguments and parts are those of PostNorm.
 
     Source: Xiong et al. (2020), figure 1.
     """
-
-    def __init__(
-        self, d_model: int, dropout: float = 0.0, *, eps: float = 1e-5
-    ) -> None:
-        super().__init__()
-        check_rate("dropout", dropout)
-        check_positive("eps", eps)
-        self.norm = nn.LayerNorm(d_model, eps=eps)
-        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
@@ -208,13 +197,15 @@ class PreNorm(nn.Module):
 
 
 def residual_connections(
-    n: int, norm: Norm, d_model: int, dropout: float, eps: float
+    n: int, norm: str, d_model: int, dropout: float, eps: float
 ) -> nn.ModuleList:
     """Return n residual connections, with the norm after them or before."""
-    if norm not in get_args(Norm):
+    kinds = {"post": PostNorm, "pre": PreNorm}
+    if norm not in kinds:
         raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
-    kind = PreNorm if norm == "pre" else PostNorm
-    return nn.ModuleList(kind(d_model, dropout, eps=eps) for _ in range(n))
+    return nn.ModuleList(
+        kinds[norm](d_model, dropout, eps=eps) for _ in range(n)
+    )
 
 
 class SwiGLU(nn.Module):

@@ -1,4 +1,4 @@
-# Made from docs/beyond/denoising.md (962b00a10a96). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/denoising.md (044112fdfa3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Mask-predict. Explained in the chapter "Non-autoregressive decoding"."""
 
 from collections.abc import Iterator
@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from attention_book._checks import check_lengths, check_size, check_source
 from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
-from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.config import TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 

@@ -1,4 +1,4 @@
-# Made from docs/language/tasks.md (a9da2bdb4939). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (5845510eb3c1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Models that read text. Explained in the chapter "Three shapes of task"."""
 
 from collections.abc import Callable, Sequence
@@ -21,12 +21,7 @@ from attention_book._checks import (
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.positions import LearnedPositions
-from attention_book.models.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    Norm,
-)
+from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 
 
 __all__ = [
@@ -66,7 +61,7 @@ class TextConfig:
     d_ff: int = 3072
     n_layers: int = 12
     dropout: float = 0.1
-    norm: Norm = "pre"
+    norm: Literal["post", "pre"] = "pre"
     activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
     epsilon: float = 1e-5
 

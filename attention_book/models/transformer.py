@@ -1,26 +1,16 @@
-# Made from docs/transformer/transformer.md (fe59c2166d46). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The whole Transformer and its configuration.
-
-Explained in the chapter "The whole Transformer".
-"""
+# Made from docs/transformer/transformer.md (98d792fcc2c4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The whole Transformer. Explained in the chapter of that name."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import (
-    check_even,
-    check_fields,
-    check_heads,
-    check_source,
-    check_token_ids,
-)
+from attention_book._checks import check_source, check_token_ids
 from attention_book.attention.caches import KeyValue, KeyValueCache, Position
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
@@ -30,86 +20,17 @@ from attention_book.attention.positions import (
     RotaryAttention,
     SinusoidalPositions,
 )
+from attention_book.models.config import TransformerConfig
 from attention_book.models.decoder import Decoder, DecoderLayer
 from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
     FeedForward,
-    Norm,
     SwiGLU,
 )
 
 
-__all__ = [
-    "PRESETS",
-    "Embedding",
-    "FeedForwardKind",
-    "Positions",
-    "Transformer",
-    "TransformerConfig",
-]
-
-
-FeedForwardKind = Literal["relu", "gelu", "swiglu"]
-Positions = Literal["sinusoidal", "learned", "rotary", "alibi"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
-    """The hyperparameters of a Transformer; by default the paper's base.
-
-    Attributes:
-        source_vocab_size: Size of the source vocabulary.
-        target_vocab_size: Size of the target vocabulary.
-        share_embeddings: Whether both sides share one vocabulary and its
-            embeddings.
-        d_model: Width of the token vectors.
-        n_heads: Heads of each attention.
-        n_kv_heads: Heads of keys and values; None for as many as n_heads.
-        d_ff: Width inside the feed-forward networks.
-        n_layers: Layers of the encoder, and as many of the decoder.
-        dropout: Dropout rate of the embeddings and of each sublayer's output.
-        norm: Layer normalisation after each sublayer or before it.
-        feed_forward: The activation of the feed-forward network.
-        positions: The kind of positional encoding.
-        max_length: How many learned positions there are, if they are
-            learned.
-
-    Raises:
-        ValueError: A number or a kind is out of range, or they do not fit.
-
-    Source: Vaswani et al. (2017), table 3.
-    """
-
-    source_vocab_size: int
-    target_vocab_size: int
-    share_embeddings: bool = False
-    d_model: int = 512
-    n_heads: int = 8
-    n_kv_heads: int | None = None
-    d_ff: int = 2048
-    n_layers: int = 6
-    dropout: float = 0.1
-    norm: Norm = "post"
-    feed_forward: FeedForwardKind = "relu"
-    positions: Positions = "sinusoidal"
-    max_length: int = 1024
-
-    def __post_init__(self) -> None:
-        check_fields(self, rates=["dropout"])
-        n_kv_heads = self.n_kv_heads or self.n_heads
-        check_heads(self.d_model, self.n_heads, n_kv_heads)
-        if self.positions == "sinusoidal":
-            check_even("d_model", self.d_model)
-        if self.positions == "rotary":
-            check_even("d_model / n_heads", self.d_model // self.n_heads)
-        same_size = self.source_vocab_size == self.target_vocab_size
-        if self.share_embeddings and not same_size:
-            raise ValueError(
-                "shared embeddings need vocabularies of one size, got "
-                f"source_vocab_size {self.source_vocab_size} and "
-                f"target_vocab_size {self.target_vocab_size}"
-            )
+__all__ = ["Embedding", "Transformer"]
 
 
 class Embedding(nn.Module):
@@ -241,21 +162,3 @@ class Transformer(nn.Module):
             "share_embeddings": True,
         }
         return cls(TransformerConfig(**vocabulary | changes))
-
-    @classmethod
-    def big(cls, vocab_size: int = 37_000, **changes: Any) -> "Transformer":
-        """Make the paper's big model, with changes to its configuration."""
-        return cls.base(vocab_size, **PRESETS["big"] | changes)
-
-
-PRESETS: dict[str, dict[str, Any]] = {  # the first is the grammar's
-    "small": {
-        "d_model": 128,
-        "n_heads": 4,
-        "d_ff": 512,
-        "n_layers": 2,
-        "norm": "pre",
-    },
-    "base": {},
-    "big": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3},
-}

@@ -1,4 +1,4 @@
-# Made from docs/fast/machine.md (cdd21b28174a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (ca06591acf52). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What an operation costs, and what a device can do at best.
 
 Explained in the chapter "The GPU path".
@@ -6,7 +6,7 @@ Explained in the chapter "The GPU path".
 
 from typing import NamedTuple
 
-from attention_book.models.transformer import TransformerConfig
+from attention_book.models.config import TransformerConfig
 
 
 __all__ = [

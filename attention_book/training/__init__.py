@@ -1,11 +1,7 @@
-# Made from docs/source/training-loop.md (907bd02f9cc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (00501973777a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training: configuration, batches, losses, the loop, several processes."""
 
-from attention_book.training.config import (
-    Schedule,
-    TrainingConfig,
-    learning_rate_at,
-)
+from attention_book.training.config import Schedule, TrainingConfig
 from attention_book.training.loading import (
     Batch,
     BatchSource,
@@ -15,7 +11,7 @@ from attention_book.training.loading import (
     make_batch,
     to_device,
 )
-from attention_book.training.loop import Trainer
+from attention_book.training.loop import Trainer, learning_rate_at
 from attention_book.training.losses import (
     LossFunction,
     cross_entropy,

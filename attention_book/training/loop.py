@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (67b8c8678f68). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (be1e48628dca). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The training loop. Explained in the chapter "Training"."""
 
 import math
@@ -14,13 +14,13 @@ from attention_book.compute import (
     get_compute_config,
     seeded,
 )
-from attention_book.training.config import TrainingConfig, learning_rate_at
+from attention_book.training.config import TrainingConfig
 from attention_book.training.loading import BatchSource
 from attention_book.training.losses import LossFunction, translation_loss
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 
 
-__all__ = ["Trainer"]
+__all__ = ["Trainer", "learning_rate_at"]
 
 
 class Trainer:
@@ -154,3 +154,22 @@ def _check_finite(
     raise ArithmeticError(
         f"step {step}: the loss is {loss}, the gradient norm {grad_norm}"
     )
+
+
+def learning_rate_at(step: int, config: TrainingConfig) -> float:
+    """Return the learning rate of a step; the first one is number 1.
+
+    The paper's schedule, lrate = d_model^(-0.5) · min(step^(-0.5), step ·
+    warmup_steps^(-1.5)), is inverse_sqrt with the peak
+    (d_model · warmup_steps)^(-0.5).
+
+    Source: Vaswani et al. (2017), §5.3, eq. 3; Loshchilov and Hutter (2017),
+        §3, eq. 5, without restarts, for the cosine.
+    """
+    rise = min(1.0, step / config.warmup_steps)
+    if config.schedule == "inverse_sqrt":
+        fall = min(1.0, math.sqrt(config.warmup_steps / step))
+        return config.learning_rate * rise * fall
+    done = min(1.0, step / config.max_steps)
+    fall = 0.5 * (1 + math.cos(math.pi * done))
+    return config.learning_rate * rise * (0.02 + 0.98 * fall)

@@ -30,11 +30,8 @@ from attention_book.generation import (
     Translator,
 )
 from attention_book.io import save_model
-from attention_book.models.transformer import (
-    PRESETS,
-    Transformer,
-    TransformerConfig,
-)
+from attention_book.models.config import PRESETS, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (

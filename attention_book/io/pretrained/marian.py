@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (a28065f6ad7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (50f30e8e070b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Translators trained with Marian, as transformers saves them.
 
 Explained on the page "Folders of pretrained models".
@@ -22,8 +22,9 @@ from attention_book.attention.positions import (
 from attention_book.io.pretrained.family import Family
 from attention_book.io.pretrained.layers import map_layer
 from attention_book.io.pretrained.layout import Layout, WeightSlot
+from attention_book.models.config import TransformerConfig
 from attention_book.models.encoder import FeedForward
-from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
