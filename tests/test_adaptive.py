@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -265,7 +264,6 @@ def test_it_equals_the_entmax_package() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (([1.0, 2.0], 1.5), "scores must be a tensor, got list"),
         ((torch.ones(3).long(), 1.5), "floating-point tensor .* got torch.i"),
         ((torch.tensor(1.0), 1.5), "scores must be .* got .* shape \\(\\)"),
         ((torch.ones(3), 1.0), "alpha must be above 1, got 1.0"),
@@ -798,7 +796,7 @@ def test_keys_and_values_ready_made_are_taken(layer: EagerAttention) -> None:
 @pytest.mark.usefixtures("unchecked")
 @torch.no_grad()
 def test_whatever_is_given_works_or_is_named() -> None:
-    from tests.test_bad_input import PACKAGE, complaint, hostile
+    from tests.test_bad_input import assert_named_or_works
 
     s, mask = scores(2, 3, 5, 7), scores(2, 3, 5, 7, seed=1) > 0
     alpha = torch.full((3, 1, 1), 1.5, dtype=torch.float64)
@@ -811,14 +809,4 @@ def test_whatever_is_given_works_or_is_named() -> None:
     for kind, options in KINDS.items():
         cases.append((kind, {"d_model": 24, "n_heads": 3, **options}))
     for call, arguments in cases:
-        call(**arguments)
-        for name, valid in arguments.items():
-            for wrong in hostile(valid):
-                error = complaint(call, {**arguments, name: wrong})
-                if error is None:
-                    continue
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                case = f"{call}: {name} = {wrong!r:.60}: {error!r:.200}"
-                assert isinstance(error, ValueError), case
-                assert Path(last.filename).is_relative_to(PACKAGE), case
-                assert "got" in str(error), case
+        assert_named_or_works(call, arguments)

@@ -1,4 +1,8 @@
-"""Whatever the public API is given: it works, or one line says what is wrong."""
+"""Whatever the public API is given: it works, or an error says what is wrong.
+
+What PyTorch would take in silence, and what is given to constructors and as
+options, the package refuses in one line; for the rest PyTorch has its errors.
+"""
 
 import traceback
 from collections.abc import Callable
@@ -83,7 +87,6 @@ from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from attention_book.training.chunked_loss import chunked_cross_entropy
 from attention_book.training.images import random_affine
-from attention_book.training.losses import cross_entropy
 from tests.factories import (
     make_config,
     make_text_config,
@@ -164,7 +167,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
     beam = {**limit, "beam_size": 2, "length_penalty": 0.6}
     plain = MultiHeadAttention(24, 6)
     seq2seq = AttentiveSeq2Seq(**sizes)
-    translator = Translator(make_transformer(), TOKENIZER, TOKENIZER)
     found: dict[str, tuple[Call, dict[str, Any]]] = {
         "causal_mask": (causal_mask, {"n_queries": 3, "n_keys": 5}),
         "padding_mask": (padding_mask, {"lengths": lengths, "n_keys": 5}),
@@ -309,7 +311,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             lambda **kw: random_affine(generator=torch.Generator(), **kw),
             images | {"amount": 0.1},
         ),
-        "cross_entropy": (cross_entropy, loss),
         "chunked_cross_entropy": (chunked_cross_entropy, loss),
         "TrainingConfig": (
             TrainingConfig,
@@ -320,8 +321,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
                 "betas": (0.9, 0.98),
             },
         ),
-        "translate": (translator.translate, {"texts": ["a b", "c"]}),
-        "encode text": (translator.encode, {"text": "a b"}),
     }
     for kind in MultiHeadAttention, RotaryAttention, ALiBiAttention:
         layer = kind(24, 6).eval()
@@ -358,32 +357,37 @@ def complaint(call: Call, arguments: dict[str, Any]) -> Exception | None:
     return None
 
 
-@pytest.mark.parametrize("name", CASES)
-@torch.no_grad()
-def test_what_does_not_fit_is_named_or_works(name: str) -> None:
-    call, arguments = CASES[name]
+def assert_named_or_works(call: Call, arguments: dict[str, Any]) -> None:
+    """Nothing is wrong, or who refuses it says in one line what it got.
+
+    Of tensors PyTorch's own errors will do.
+    """
     call(**arguments)
     for argument, valid in arguments.items():
         for wrong in hostile(valid):
             error = complaint(call, {**arguments, argument: wrong})
             if error is None:
                 continue
-            where = Path(
-                traceback.extract_tb(error.__traceback__)[-1].filename
-            )
+            *_, last = traceback.extract_tb(error.__traceback__)
+            here = Path(last.filename).is_relative_to(PACKAGE)
+            is_ours = here and type(error) is ValueError
+            if isinstance(valid, Tensor) and not is_ours:
+                continue
             case = f"{argument} = {wrong!r:.60}: {error!r:.200}"
-            assert isinstance(error, ValueError), case
-            assert where.is_relative_to(PACKAGE), case
+            assert is_ours, case
             assert "got" in str(error), case
             assert "\n" not in str(error), case
+
+
+@pytest.mark.parametrize("name", CASES)
+@torch.no_grad()
+def test_what_does_not_fit_is_named_or_works(name: str) -> None:
+    assert_named_or_works(*CASES[name])
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "says"),
     [
-        ("translate", {"texts": "a b"}, "texts must be several texts, got 'a"),
-        ("encode text", {"text": None}, "text must be a text, got None"),
-        ("encode text", {"text": b"a"}, "text must be a text, got bytes"),
         (
             "model",
             {"source": torch.full((2, 5), 13)},
@@ -396,8 +400,8 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
         ),
         (
             "model",
-            {"source": torch.ones(2, 5)},
-            r"source must be int64 or int32 \(batch, length\), got .*float32",
+            {"source": torch.ones(5).long()},
+            r"source must be \(batch, length\), got .* of shape \(5,\)",
         ),
         (
             "model",
@@ -405,58 +409,21 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
             "lengths must be one for each of 2 sources, got 1",
         ),
         (
-            "MultiHeadAttention, causal",
-            {"x": floats(2, 5, 24).double()},
-            "x must be torch.float32 as the weights are, got torch.float64",
+            "MultiHeadAttention, memory",
+            {"memory": floats(1, 5, 24)},
+            "query and key must agree in batch and heads, got",
         ),
         (
             "MultiHeadAttention, causal",
-            {"x": floats(2, 5, 24).to("meta")},
-            "x must be on cpu as the weights are, got meta",
+            {"mask": torch.ones(2, 1, 1, 5)},
+            "mask must be boolean, True = may attend, got torch.float32",
         ),
-        (
-            "MultiHeadAttention, causal",
-            {"x": [[0.0] * 24]},
-            "x must be a tensor, got list",
-        ),
-        (
-            "MultiHeadAttention",
-            {"d_model": -24},
-            "d_model must be at least 1, got -24",
-        ),
-        (
-            "MultiHeadAttention",
-            {"n_heads": True},
-            "n_heads must be a whole number, got True",
-        ),
-        (
-            "MultiHeadAttention",
-            {"dropout": float("nan")},
-            r"dropout must be in \[0, 1\), got nan",
-        ),
-        (
-            "FeedForward",
-            {"dropout": "0.1"},
-            "dropout must be a number, got '0",
-        ),
-        ("FeedForward", {"d_ff": 0}, "d_ff must be at least 1, got 0"),
-        ("SwiGLU", {"d_ff": 0}, "d_ff must be at least 1, got 0"),
-        ("FeedForward", {"dropout": 1.0}, "dropout must be .*, got 1.0"),
-        ("PostNorm", {"dropout": 1.0}, "dropout must be .*, got 1.0"),
-        ("PreNorm", {"dropout": 1.0}, "dropout must be .*, got 1.0"),
-        ("PreNorm", {"eps": 0}, "eps must be positive, got 0"),
-        ("decoder layer", {"memory": None}, "memory must be .*, got None"),
-        (
-            "scaled dot",
-            {"key": floats(2, 3, 7, 8).to("meta")},
-            "must lie on one device, got cpu, meta and cpu",
-        ),
-        ("padding_mask", {"n_keys": -1}, "n_keys must be at least 0, got -1"),
         (
             "padding_mask",
-            {"n_keys": 4.5},
-            "n_keys must be a whole number, got",
+            {"lengths": torch.tensor([4.5, 1.0])},
+            "lengths must be whole numbers .*, got torch.float32",
         ),
+        ("sinusoidal", {"x": floats(2, 5, 1)}, "x must be .* 24.*, got"),
         ("sinusoidal", {"offset": 2.5}, "offset must be a whole number, got"),
         (
             "rotary",
@@ -465,17 +432,17 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
         ),
         (
             "chunked_cross_entropy",
-            {"targets": torch.tensor([1, 2, 3, 11])},
-            "targets must be from 0 to 10, got 11",
+            {"targets": torch.tensor([1])},
+            "targets must be one for each row",
         ),
         (
-            "cross_entropy",
+            "chunked_cross_entropy",
             {"label_smoothing": -0.1},
             r"label_smoothing must be in \[0, 1\), got -0.1",
         ),
     ],
 )
-def test_what_would_do_harm_is_refused(
+def test_what_pytorch_would_take_in_silence_is_refused(
     name: str, changes: dict[str, Any], says: str
 ) -> None:
     call, arguments = CASES[name]
@@ -493,18 +460,10 @@ def test_ids_are_read_on_the_cpu_only() -> None:
         make_transformer()(ids, lengths, ids)
 
 
-def test_autocast_takes_numbers_of_another_precision_only() -> None:
-    layer = MultiHeadAttention(24, 6)
-    x = floats(2, 5, 24)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert layer(x.bfloat16()).shape == x.shape
-        with pytest.raises(ValueError, match=r"x must be .*, got torch.int64"):
-            layer(x.long())
-
-
 def test_one_text_is_not_several() -> None:
     for refused in "a b", b"a b", None:
         for call in (
+            Translator(make_transformer(), TOKENIZER, TOKENIZER).translate,
             WordTokenizer.train,
             lambda texts: BPETokenizer.train(texts, 300),
         ):
@@ -513,7 +472,7 @@ def test_one_text_is_not_several() -> None:
     assert WordTokenizer.train(iter(["a b"])).words[-1] == "b"
 
 
-@pytest.mark.parametrize("vocab_size", [258, 10**12, True, 300.0])
+@pytest.mark.parametrize("vocab_size", [258, 10**12, True])
 def test_a_vocabulary_that_can_not_be_is_named(vocab_size: int) -> None:
     with pytest.raises(ValueError, match=r"vocab_size must be .*, got"):
         BPETokenizer.train(["a b"], vocab_size)

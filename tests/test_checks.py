@@ -9,18 +9,16 @@ import torch
 from torch import Tensor
 
 from attention_book._checks import (
-    check_even,
     check_fields,
     check_heads,
     check_inputs,
     check_lengths,
     check_mask,
-    check_positive,
+    check_number,
     check_rate,
     check_size,
-    check_text,
+    check_texts,
     check_vectors,
-    check_width,
     is_readable,
 )
 
@@ -47,9 +45,6 @@ def test_a_value_may_be_read_on_the_cpu_and_not_while_compiling() -> None:
 @pytest.mark.parametrize(
     ("shapes", "says"),
     [
-        (((5,), (7, 3), (7, 2)), r"^query must be .* of shape \(5,\)"),
-        (((5, 3), (7, 0), (7, 2)), r"^key must be .* of shape \(7, 0\)"),
-        (((5, 3), (7, 3), (7, 0)), r"^value must be .* of shape \(7, 0\)"),
         (((5, 3), (7, 3), (6, 2)), r"key \(7, 3\) and value \(6, 2\)"),
         (((2, 5, 3), (7, 3), (7, 2)), r"query \(2, 5, 3\) and key \(7, 3\)"),
     ],
@@ -59,32 +54,6 @@ def test_inputs_that_do_not_fit_are_named(
 ) -> None:
     with pytest.raises(ValueError, match=says):
         check_inputs(*(zeros(*shape) for shape in shapes))
-
-
-@pytest.mark.parametrize("position", [0, 1, 2])
-@pytest.mark.parametrize(
-    ("dtype", "says"),
-    [
-        (torch.long, "must be a floating-point tensor .* got torch.int64"),
-        (torch.double, "must have one dtype, got .*torch.float64"),
-    ],
-)
-def test_dtypes_that_do_not_fit_are_named(
-    position: int, dtype: torch.dtype, says: str
-) -> None:
-    parts = [zeros(5, 3), zeros(7, 3), zeros(7, 2)]
-    check_inputs(*parts)
-    parts[position] = parts[position].to(dtype)
-    with pytest.raises(ValueError, match=says):
-        check_inputs(*parts)
-
-
-def test_autocast_brings_dtypes_together() -> None:
-    parts = zeros(5, 3), zeros(7, 3, dtype=torch.bfloat16), zeros(7, 2)
-    with torch.autocast("cpu", torch.bfloat16):
-        check_inputs(*parts)
-    with pytest.raises(ValueError, match="must have one dtype"):
-        check_inputs(*parts)
 
 
 @pytest.mark.parametrize(
@@ -146,17 +115,16 @@ def test_a_mask_broadcasts_to_the_scores(
     ("check", "says"),
     [
         (
-            lambda: check_width("x", zeros(2, 5), 3),
-            r"x must be 3 wide, got shape \(2, 5\)",
-        ),
-        (lambda: check_width("x", zeros(), 3), r"x must be 3 wide, .*\(\)"),
-        (
             lambda: check_vectors(zeros(3), 3),
-            r"x must be .* \(\.\.\., length, 3\), got torch.float32 .*\(3,\)",
+            r"x must be \(\.\.\., length, 3\), got \(3,\)",
         ),
         (
-            lambda: check_vectors(zeros(2, 3, dtype=torch.int), 3),
-            "x must be a floating-point tensor .* got torch.int32",
+            lambda: check_vectors(zeros(2, 1), 3),
+            r"x must be \(\.\.\., length, 3\), got \(2, 1\)",
+        ),
+        (
+            lambda: check_vectors(zeros(2, 3), 3, zeros(2).long()),
+            r"offset must be one whole number, got torch.int64 of .*\(2,\)",
         ),
         (lambda: check_size("n", 0), "n must be at least 1, got 0"),
         (lambda: check_size("n", 2, 3), "n must be at least 3, got 2"),
@@ -166,18 +134,23 @@ def test_a_mask_broadcasts_to_the_scores(
             lambda: check_rate("p", float("nan")),
             r"p must be in \[0, 1\), got nan",
         ),
-        (lambda: check_even("d", 7), "d must be even and positive, got 7"),
-        (lambda: check_even("d", 0), "d must be even and positive, got 0"),
-        (lambda: check_even("d", -2), "d must be even and positive, got -2"),
+        (
+            lambda: check_size("d", 7, even=True),
+            "d must be even and positive, got 7",
+        ),
+        (lambda: check_size("d", 0, even=True), "d must be even .* got 0"),
         (lambda: check_heads(0, 1, 1), "d_model must be at least 1, got 0"),
         (lambda: check_heads(-6, 3, 3), "d_model must be at least 1, got -6"),
         (lambda: check_heads(6, 0, 1), "n_heads must divide d_model = 6"),
         (lambda: check_heads(6, 4, 4), "d_model = 6, got 4"),
         (lambda: check_heads(6, 3, 0), "n_kv_heads must divide n_heads = 3"),
         (lambda: check_heads(6, 3, 2), "n_heads = 3, got 2"),
-        (lambda: check_positive("x", 0.0), "x must be positive, got 0"),
-        (lambda: check_text("t", 10**48), "got 10{48}$"),  # 49 digits
-        (lambda: check_text("t", 10**49), "got 10{39}…$"),
+        (
+            lambda: check_number("x", 0.0, positive=True),
+            "x must be positive, got 0",
+        ),
+        (lambda: check_texts("t", 10**48), "got 10{48}$"),  # 49 digits
+        (lambda: check_texts("t", 10**49), "got 10{39}…$"),
     ],
 )
 def test_sizes_that_do_not_fit_are_named(
@@ -192,8 +165,8 @@ def test_the_least_and_the_most_that_fits_is_taken() -> None:
     check_size("n", 0, min_size=0)
     check_rate("p", 0.0)
     check_rate("p", 0.99)
-    check_positive("x", 1e-9)
-    check_even("d", 2)
+    check_number("x", 1e-9, positive=True)
+    check_size("d", 2, even=True)
     check_heads(6, 3, 1)
     check_heads(6, 6, 6)
     check_vectors(zeros(2, 5, 3), 3)
@@ -205,8 +178,8 @@ def test_the_least_and_the_most_that_fits_is_taken() -> None:
 @pytest.mark.parametrize(
     ("lengths", "says"),
     [
-        ([0, 5], r"sizes must be from 1 to 5, got \[0, 5\]"),
-        ([1, 6], r"sizes must be from 1 to 5, got \[1, 6\]"),
+        ([0, 5], "sizes must be from 1 to 5, got 0$"),
+        ([1, 6], "sizes must be from 1 to 5, got 6$"),
         ([1.0, 5.0], "sizes must be whole numbers .* got torch.float32"),
         ([True, True], "sizes must be whole numbers .* got torch.bool"),
         ([1j, 1j], "sizes must be whole numbers .* got torch.complex64"),

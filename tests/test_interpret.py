@@ -186,8 +186,6 @@ def test_bad_sites_and_edits_are_refused() -> None:
         ValueError, match=r"of shape \(1, 3, 12\), got \(3, 12\)"
     ):
         trace(model, PAIR, edits={"decoder.norm": lambda x: x[0]})
-    with pytest.raises(ValueError, match="must be a tensor, got None"):
-        trace(model, PAIR, edits={"decoder": lambda x: None})  # type: ignore[arg-type,return-value]
     model.spare = nn.Linear(2, 3)
     with pytest.raises(ValueError, match="does not pass spare"):
         trace(model, PAIR, ["spare"])
@@ -291,19 +289,11 @@ def test_contributions_are_those_that_make_the_output() -> None:
         torch.testing.assert_close(found[..., key], added.norm(dim=-1))
 
 
-@pytest.mark.parametrize(
-    ("weights", "memory", "message"),
-    [
-        ((5, 3, 7), (7, 24), r"must be \(6, 3, 7\) .* got \(5, 3, 7\)"),
-        ((6, 3, 7), (7, 23), "24 wide"),
-    ],
-)
-def test_contributions_of_weights_that_do_not_fit(
-    weights: tuple[int, ...], memory: tuple[int, ...], message: str
-) -> None:
+def test_contributions_of_weights_that_do_not_fit() -> None:
     layer = MultiHeadAttention(24, 6)
+    message = r"must be \(6, 3, 7\) .* got \(5, 3, 7\)"
     with pytest.raises(ValueError, match=message):
-        contribution_norms(layer, torch.rand(weights), torch.rand(memory))
+        contribution_norms(layer, torch.rand(5, 3, 7), torch.rand(7, 24))
 
 
 def test_rollout_of_an_encoder_by_loops() -> None:

@@ -285,7 +285,7 @@ def test_errors_name_what_was_wanted() -> None:
     with pytest.raises(ValueError, match=wanted):
         mask_predict(model, source, lengths, n_lengths=10)
     for bad in ([5, 0, 3], [5, 2, 6]):
-        wanted = rf"lengths must be from 1 to 5, got \[5, {bad[1]}, "
+        wanted = "lengths must be from 1 to 5, got [06]$"
         with pytest.raises(ValueError, match=wanted):
             mask_predict(model, source, torch.tensor(bad))
     with pytest.raises(ValueError, match="number of sentences must be"):

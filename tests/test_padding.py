@@ -97,7 +97,7 @@ def test_a_layout_moves_with_its_tokens() -> None:
 
 @pytest.mark.parametrize("lengths", [[9, -1], [5, 2], [0, 6]])
 def test_lengths_out_of_range_are_named(lengths: list[int]) -> None:
-    message = r"lengths must be from 0 to 4, got \[.*\]"
+    message = r"lengths must be from 0 to 4, got"
     with pytest.raises(ValueError, match=message):
         PaddingLayout(torch.tensor(lengths), 4)
 

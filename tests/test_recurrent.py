@@ -155,8 +155,8 @@ def test_an_odd_width_is_named() -> None:
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        ([7, 0, 4], r"lengths must be from 1 to 7, got \[7, 0, 4\]"),
-        ([7, 8, 4], r"lengths must be from 1 to 7, got \[7, 8, 4\]"),
+        ([7, 0, 4], r"lengths must be from 1 to 7, got 0$"),
+        ([7, 8, 4], r"lengths must be from 1 to 7, got 8$"),
         ([7, 2], "lengths must be one for each of 3 sources, got 2"),
     ],
 )

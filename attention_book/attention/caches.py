@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (e8c9d1773cc1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (4c98fa7c2553). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Caches of keys and values. Explained in "Key–value caches"."""
 
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book._checks import check_size, check_tensor, is_readable
+from attention_book._checks import check_size, is_readable
 
 
 __all__ = [
@@ -70,7 +70,6 @@ class KeyValueCache:
 
         A length on a GPU is not read, because that would have to wait.
         """
-        check_tensor("key", key)
         n_new = key.shape[-2] if key.ndim > 1 else 0
         taken = int(self.length) if is_readable(self.length) else 0
         if taken + n_new > self.capacity:
@@ -81,7 +80,6 @@ class KeyValueCache:
         held = key if self.buffer is None else self.buffer.key
         shape = (*held.shape[:-2], n_new, held.shape[-1])
         for name, x in ("key", key), ("value", value):
-            check_tensor(name, x)
             if x.shape != shape or x.dtype != held.dtype:
                 raise ValueError(
                     f"{name} must be {held.dtype} of shape {tuple(shape)}, "

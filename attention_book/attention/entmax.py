@@ -1,4 +1,4 @@
-# Made from docs/source/adaptive-layers.md (c5e02d6bd62b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (b27f0efada32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """α-entmax of scores, with gradients of its own.
 
 Explained in the chapter "Adaptive attention".
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from attention_book._checks import check_mask, check_number, check_tensor
+from attention_book._checks import check_mask, check_number
 
 
 __all__ = ["entmax", "entmax15", "shift_scores"]
@@ -21,10 +21,9 @@ def shift_scores(scores: Tensor, mask: Tensor | None) -> Tensor:
     Masked ones are far below.
 
     Raises:
-        ValueError: Scores that are no floating-point tensor, or a mask that
-            is not boolean or does not broadcast.
+        ValueError: Scores that are not floating-point, or a mask that is not
+            boolean or does not broadcast.
     """
-    check_tensor("scores", scores)
     if not scores.ndim or not scores.is_floating_point():
         raise ValueError(
             "scores must be a floating-point tensor (..., keys), got "

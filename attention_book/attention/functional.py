@@ -1,4 +1,4 @@
-# Made from docs/attention/scoring.md (1c4cd205ac4b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/scoring.md (b7e143b4d895). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Scores, masks and weights. Explained in the chapter "Scoring functions"."""
 
 import math
@@ -139,8 +139,7 @@ class AdditiveAttention(nn.Module):
         Float[Tensor, "*batch queries keys"],
     ]:
         """Return the output, one row for each query, and the weights."""
-        widths = self.q_proj.in_features, self.k_proj.in_features
-        check_inputs(query, key, value, widths=widths)
+        check_inputs(query, key, value)
         q = self.q_proj(query).unsqueeze(-2)  # (*batch, queries, 1, d_a)
         k = self.k_proj(key).unsqueeze(-3)  # (*batch, 1, keys, d_a)
         scores = self.score(torch.tanh(q + k)).squeeze(-1)

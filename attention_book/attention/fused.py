@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (5487d2f6c3d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (b1a5067ad7f2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in one kernel. Explained in the chapter "Fused attention"."""
 
 from typing import Any
@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_book._checks import check_inputs, check_positive, check_rate
+from attention_book._checks import check_inputs, check_number, check_rate
 from attention_book.attention.functional import causal_mask
 
 
@@ -93,7 +93,7 @@ def fused_attention(
         The output, one row for each query.
 
     Raises:
-        ValueError: Shapes or dtypes that do not fit, a mask that is not
+        ValueError: Shapes that would be broadcast, a mask that is not
             boolean, a rate outside [0, 1), a scale that is not positive.
 
     Source: Dao et al. (2022), §3.1, algorithm 1.
@@ -101,7 +101,7 @@ def fused_attention(
     check_inputs(query, key, value, mask, enable_gqa=enable_gqa)
     check_rate("dropout", dropout)
     if scale is not None:
-        check_positive("scale", scale)
+        check_number("scale", scale, positive=True)
     if mask is not None and mask.ndim < 2:
         mask = mask.expand(1, key.shape[-2])
     if missing := (None,) * (4 - query.ndim):  # the kernels want four axes

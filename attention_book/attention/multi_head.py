@@ -1,11 +1,11 @@
-# Made from docs/attention/multi-head.md (4e74434dde89). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/multi-head.md (1e1aece9338b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Multi-head attention. Explained in the chapter "Multi-head attention"."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_heads, check_layer_input, check_rate
+from attention_book._checks import check_heads, check_rate
 from attention_book.attention.caches import KeyValue, KeyValueCache, Offset
 from attention_book.attention.fused import fused_attention
 from attention_book.attention.packed import Mask, PackedLayout, attend_packed
@@ -72,12 +72,10 @@ class MultiHeadAttention(nn.Module):
 
     def queries(self, x: Tensor, offset: Offset = 0) -> Tensor:
         """Queries of all heads; offset is the position of the first token."""
-        check_layer_input("x", x, self.q_proj.weight)
         return split_heads(self.q_proj(x), self.n_heads)
 
     def keys_and_values(self, memory: Tensor, offset: Offset = 0) -> KeyValue:
         """Keys and values of all heads; offset as in queries."""
-        check_layer_input("memory", memory, self.kv_proj.weight)
         both = self.kv_proj(memory).chunk(2, dim=-1)
         return KeyValue(*(split_heads(x, self.n_kv_heads) for x in both))
 

@@ -1,4 +1,4 @@
-# Made from docs/transformer/padding.md (0e6f44e2bb50). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (a23424dcf471). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Batches without padding. Explained in "Attention without padding"."""
 
 import copy
@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from attention_book._checks import check_tensor
 from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 
@@ -56,7 +55,6 @@ class PaddingLayout:
         Raises:
             ValueError: Another batch or length than that of the layout.
         """
-        check_tensor("padded", padded)
         batch, _, _, length = self.mask.shape
         if padded.shape[:2] != (batch, length):
             raise ValueError(
@@ -73,7 +71,6 @@ class PaddingLayout:
         Raises:
             ValueError: Another number of tokens than that of the layout.
         """
-        check_tensor("packed", packed)
         tokens = len(self.indices)
         if packed.shape[:1] != (tokens,):
             raise ValueError(

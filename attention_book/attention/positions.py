@@ -1,4 +1,4 @@
-# Made from docs/attention/positions.md (dcfe8eb159fd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/positions.md (4142d285ca41). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Positions. Explained in the chapter "Positional encoding"."""
 
 import math
@@ -10,9 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book._checks import (
-    check_even,
     check_inputs,
-    check_positive,
+    check_number,
     check_size,
     check_vectors,
     is_readable,
@@ -58,7 +57,7 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        check_even("d_model", d_model)
+        check_size("d_model", d_model, even=True)
         self.d_model = d_model
 
     def forward(
@@ -124,8 +123,8 @@ class RotaryEmbedding(nn.Module):
 
     def __init__(self, d_k: int, base: float = 10_000.0) -> None:
         super().__init__()
-        check_even("d_k", d_k)
-        check_positive("base", base)
+        check_size("d_k", d_k, even=True)
+        check_number("base", base, positive=True)
         self.d_k = d_k
         self.base = base
 

@@ -1,4 +1,4 @@
-# Made from docs/trust/adaptive.md (4cda89f9e0df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/adaptive.md (35092686b7d7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention spans that heads learn.
 
 Explained in the chapter "Adaptive attention".
@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_positive, check_size
+from attention_book._checks import check_number, check_size
 from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import masked_softmax
 from attention_book.attention.local import attend_locally
@@ -46,7 +46,7 @@ class SpanAttention(EagerAttention):
     ) -> None:
         super().__init__(d_model, n_heads, **options)
         check_size("max_span", max_span)
-        check_positive("ramp", ramp)
+        check_number("ramp", ramp, positive=True)
         self.max_span = max_span
         self.ramp = ramp
         self.span_logits = nn.Parameter(torch.zeros(n_heads))

@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (eef4c89380a6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (c256ccb18b20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """WAV files. Explained on the page "Sound files and spectrograms"."""
 
 import wave
@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book._checks import check_size, check_tensor
+from attention_book._checks import check_size
 
 
 __all__ = ["load_wave", "save_wave"]
@@ -76,7 +76,6 @@ def save_wave(
     Raises:
         ValueError: Samples that are no vector, or a rate below 1.
     """
-    check_tensor("waveform", waveform)
     check_size("rate", rate)
     if waveform.ndim != 1 or not waveform.is_floating_point():
         raise ValueError(

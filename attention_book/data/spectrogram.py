@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (08795b8a8dab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (db7de3503116). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Log-mel spectrograms.
 
 Explained on the page "Sound files and spectrograms".
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book._checks import check_positive, check_size, check_tensor
+from attention_book._checks import check_number, check_size
 
 
 __all__ = ["log_mel_spectrogram", "mel_filters"]
@@ -84,9 +84,8 @@ def log_mel_spectrogram(
 
     Source: Radford et al. (2022), §2.2, and the code of Whisper.
     """
-    check_tensor("waveform", waveform)
-    check_positive("window", window)
-    check_positive("stride", stride)
+    check_number("window", window, positive=True)
+    check_number("stride", stride, positive=True)
     n_fft = round(window * rate)
     hop = round(stride * rate)
     check_size("samples in a stride", hop)

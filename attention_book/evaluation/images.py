@@ -1,4 +1,4 @@
-# Made from docs/source/perturbations.md (686e58fe4a15). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (df3706436ff1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Changes to images.
 
 Explained in the chapter "Robustness and fairness".
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attention_book._checks import check_number, check_tensor, check_whole
+from attention_book._checks import check_number
 from attention_book.models.vit import Images
 
 
@@ -22,12 +22,11 @@ def shift_images(images: Images, down: int, right: int) -> Images:
     """Move images by whole pixels; what comes in is 0, what leaves is lost.
 
     Raises:
-        ValueError: A step is no whole number, or larger than the images.
+        ValueError: A step is larger than the images.
     """
     _check_images(images)
     height, width = images.shape[-2:]
     for name, by, size in ("down", down, height), ("right", right, width):
-        check_whole(name, by)
         if abs(by) > size:
             raise ValueError(
                 f"{name} must be from -{size} to {size}, got {by}"
@@ -98,7 +97,6 @@ def fgsm(
 
 def _check_images(images: Tensor) -> None:
     """Raise ValueError unless images are (batch, channels, height, width)."""
-    check_tensor("images", images)
     if images.ndim != 4 or not images.is_floating_point():
         raise ValueError(
             "images must be a floating-point tensor (batch, channels, height, "

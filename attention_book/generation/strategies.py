@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoding.md (78771eddc139). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (12b173c3a9e4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Which token comes next. Explained in the chapter "Decoding"."""
 
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book._checks import check_number, check_whole
+from attention_book._checks import check_number, check_size
 
 
 __all__ = ["NextToken", "greedy", "sampler", "suppressed"]
@@ -51,15 +51,11 @@ def sampler(
     Source: Fan et al. (2018), §5.4, for top-k; Holtzman et al. (2020), §3.1,
         for top-p.
     """
-    k = 1 if top_k is None else top_k
-    check_whole("top_k", k)
-    check_number("temperature", temperature)
+    check_number("temperature", temperature, positive=True)
+    check_size("top_k", 1 if top_k is None else top_k)
     check_number("top_p", top_p)
-    if not temperature > 0 or not 0 < top_p <= 1 or k < 1:
-        raise ValueError(
-            "wanted temperature > 0, 0 < top_p <= 1 and top_k >= 1, "
-            f"got {temperature}, {top_p} and {top_k}"
-        )
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be in (0, 1], got {top_p}")
 
     def sample(logits: Tensor) -> Tensor:
         scaled = logits.float() / temperature

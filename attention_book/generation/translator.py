@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (9c876b29fe25). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (7658fa97ee32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained in the chapter "Fast decoding"."""
 
 import contextlib
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from attention_book._checks import check_text, check_texts
+from attention_book._checks import check_texts
 from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
@@ -105,7 +105,6 @@ class Translator:
         Raises:
             ValueError: A word is unknown, or there are too few or too many.
         """
-        check_text("text", text)
         token_ids = self.source.encode(text)
         if 0 < len(token_ids) <= self.max_source_length:
             return token_ids

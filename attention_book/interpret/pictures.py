@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (42a2bb8d65b0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (2c9c30543508). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Heat maps, as pictures and as tables.
 
 Explained in the chapter "Tools for explanations".
@@ -11,7 +11,7 @@ from html import escape
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book._checks import check_size, check_tensor
+from attention_book._checks import check_size
 
 
 __all__ = ["HeatMap", "to_html", "to_svg"]
@@ -37,7 +37,6 @@ class HeatMap:
     values: Float[Tensor, "rows columns"]
 
     def __post_init__(self) -> None:
-        check_tensor("values", self.values)
         wanted = (len(self.row_names), len(self.column_names))
         if self.values.shape != wanted:
             raise ValueError(

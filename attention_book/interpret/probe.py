@@ -1,4 +1,4 @@
-# Made from docs/trust/interpret.md (84b6552e9504). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/interpret.md (12d4200db7cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Running a model while looking at its activations, and changing some.
 
 Explained in the chapter "Reading attention".
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attention_book._checks import check_tensor
 from attention_book.interpret.sites import match_sites, tap_sites
 
 
@@ -50,8 +49,8 @@ def trace(
         edited ones as edited.
 
     Raises:
-        ValueError: There is no such site, the model does not pass it, it
-            holds no tensor, or an edit changes its shape.
+        ValueError: There is no such site, the model does not pass it, or an
+            edit changes its shape.
     """
     edits = dict(edits or {})
     wanted = match_sites(model, sites)
@@ -59,9 +58,7 @@ def trace(
     passed: dict[str, Tensor] = {}
 
     def tap(site: str, x: Tensor) -> Tensor:
-        check_tensor(site, x)
         passed[site] = edits[site](x) if site in edits else x
-        check_tensor(f"the edit of {site}", passed[site])
         if passed[site].shape != x.shape:
             raise ValueError(
                 f"the edit of {site} must be of shape {tuple(x.shape)}, "

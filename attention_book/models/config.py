@@ -1,10 +1,10 @@
-# Made from docs/source/configurations.md (6da34ff8fba5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/configurations.md (724212b380a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How large a model is. Explained in "The two configurations"."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from attention_book._checks import check_even, check_fields, check_heads
+from attention_book._checks import check_fields, check_heads, check_size
 
 
 __all__ = ["PRESETS", "TransformerConfig"]
@@ -60,9 +60,11 @@ class TransformerConfig:
         n_kv_heads = self.n_kv_heads or self.n_heads
         check_heads(self.d_model, self.n_heads, n_kv_heads)
         if self.positions == "sinusoidal":
-            check_even("d_model", self.d_model)
+            check_size("d_model", self.d_model, even=True)
         if self.positions == "rotary":
-            check_even("d_model / n_heads", self.d_model // self.n_heads)
+            check_size(
+                "d_model / n_heads", self.d_model // self.n_heads, even=True
+            )
         same_size = self.source_vocab_size == self.target_vocab_size
         if self.share_embeddings and not same_size:
             raise ValueError(

@@ -1,4 +1,4 @@
-# Made from docs/transformer/encoder.md (addddde521aa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (ea860a6f0a3c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_positive, check_rate, check_size
+from attention_book._checks import check_number, check_rate, check_size
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
@@ -85,7 +85,7 @@ class PostNorm(nn.Module):
     ) -> None:
         super().__init__()
         check_rate("dropout", dropout)
-        check_positive("eps", eps)
+        check_number("eps", eps, positive=True)
         self.norm = nn.LayerNorm(d_model, eps=eps)
         self.dropout = nn.Dropout(dropout)
 

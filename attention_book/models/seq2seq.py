@@ -1,4 +1,4 @@
-# Made from docs/attention/recurrent.md (cb3241946757). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/recurrent.md (2d2a75d6be56). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Recurrent encoder–decoders, without attention and with it.
 
 Explained in the chapter "Encoder–decoder with attention".
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention_book._checks import check_even, check_size, check_source
+from attention_book._checks import check_size, check_source
 from attention_book.attention.functional import AdditiveAttention, padding_mask
 
 
@@ -44,7 +44,7 @@ class RecurrentEncoder(nn.Module):
     def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()
         check_size("vocab_size", vocab_size)
-        check_even("d_model", d_model)
+        check_size("d_model", d_model, even=True)
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.gru = nn.GRU(
             d_model, d_model // 2, batch_first=True, bidirectional=True

@@ -1,4 +1,4 @@
-# Made from docs/beyond/vit.md (42378f65c17a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/vit.md (ffaf5da6e6b8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The Vision Transformer. Explained in the chapter of that name."""
 
 import copy
@@ -11,12 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import (
-    check_fields,
-    check_heads,
-    check_layer_input,
-    check_tensor,
-)
+from attention_book._checks import check_fields, check_heads
 from attention_book.attention.positions import LearnedPositions
 from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 
@@ -142,7 +137,6 @@ class ViT(nn.Module):
         """Embed the patches, add positions; the class token comes first."""
         _check_images(images, self.config)
         patches = patchify(images, self.config.patch_size)
-        check_layer_input("images", patches, self.embed.weight)
         x = self.embed(patches)
         if self.class_token is not None:
             first = self.class_token.expand(x.shape[0], 1, -1)
@@ -158,7 +152,6 @@ class ViT(nn.Module):
 
 def _check_images(images: Tensor, c: ViTConfig) -> None:
     """Raise ValueError unless these are images of the configured shape."""
-    check_tensor("images", images)
     sides = (c.n_channels, c.image_size, c.image_size)
     if images.shape[1:] != sides or not images.is_floating_point():
         wanted = ", ".join(map(str, sides))

@@ -1,4 +1,4 @@
-# Made from docs/transformer/subwords.md (848a9e8835f9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/subwords.md (60f66f7a1f67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Subword tokenizers, and tokenizers as JSON.
 
 Explained in the chapter "Subwords and byte-pair encoding".
@@ -67,10 +67,9 @@ class BPETokenizer:
             ImportError: The library tokenizers is not installed.
         """
         # imports PyTorch, which reading texts does without
-        from attention_book._checks import check_texts, check_whole
+        from attention_book._checks import check_texts
 
         check_texts("sentences", sentences)
-        check_whole("vocab_size", vocab_size)
         if not 259 <= vocab_size <= _MAX_VOCAB_SIZE:
             raise ValueError(
                 f"vocab_size must be from 259 to {_MAX_VOCAB_SIZE}, "
@@ -93,9 +92,7 @@ class BPETokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; no text is unknown."""
-        from attention_book._checks import check_text  # imports PyTorch
 
-        check_text("text", text)
         return list(self.tokenizer.encode(text).ids)
 
     def decode(self, token_ids: Iterable[int]) -> str:

@@ -1,4 +1,4 @@
-# Made from docs/fast/chunked-loss.md (2d86291053d6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/chunked-loss.md (d77a8d900aac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cross-entropy in chunks. Explained in "A loss that saves memory"."""
 
 from typing import Any
@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book._checks import check_loss_inputs
+from attention_book._checks import check_rate
 from attention_book.models.transformer import Transformer
 from attention_book.training.loading import Batch
 from attention_book.training.losses import translation_loss
@@ -123,14 +123,18 @@ def chunked_cross_entropy(
             CUDA, 256 elsewhere.
 
     Raises:
-        ValueError: Shapes or dtypes that do not fit, an id that is none,
-            chunk_size is not positive.
+        ValueError: Not one target for each row, or a number out of range.
         RuntimeError: In the backward pass, if the gradients are
             differentiated in their turn.
 
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
-    check_loss_inputs(x, weight, targets, label_smoothing)
+    check_rate("label_smoothing", label_smoothing)
+    if targets.shape != x.shape[:1]:
+        raise ValueError(
+            f"targets must be one for each row of x = {tuple(x.shape)}, "
+            f"got {tuple(targets.shape)}"
+        )
     device_type = x.device.type
     if chunk_size is None:
         chunk_size = _CHUNK_SIZES.get(device_type, _CHUNK_SIZES["cpu"])

@@ -1,4 +1,4 @@
-# Made from docs/source/images.md (068ef5b0d17f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (8ed9236706bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training image classifiers, as the chapter "Vision Transformer" does."""
 
 import hashlib
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import check_number, check_size, check_tensor
+from attention_book._checks import check_number, check_size
 from attention_book.data.digits import Digits
 from attention_book.models.vit import Images
 from attention_book.training.config import TrainingConfig
@@ -39,7 +39,6 @@ def random_affine(
     Raises:
         ValueError: No images, or an amount that is no number.
     """
-    check_tensor("images", images)
     fits = images.ndim == 4 and images.is_floating_point()
     if not fits or not images.numel():
         raise ValueError(

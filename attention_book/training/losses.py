@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (cee051f362d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (69d00be8fc08). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loss of translations. Explained in the chapter "Training"."""
 
 from collections.abc import Callable
@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book._checks import check_loss_inputs
 from attention_book.attention.packed import PackedMask
 from attention_book.models.decoder import teacher_forcing_pair
 from attention_book.models.transformer import Transformer
@@ -36,7 +35,6 @@ def cross_entropy(
 
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
-    check_loss_inputs(x, weight, targets, label_smoothing)
     logits = F.linear(x, weight).float()
     return F.cross_entropy(logits, targets, label_smoothing=label_smoothing)
 

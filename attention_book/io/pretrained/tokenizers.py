@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (a0cc93c45eb7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (861f623d5398). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Tokenizers that others have trained.
 
 Explained on the page "Folders of pretrained models".
@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from attention_book._checks import check_text
 from attention_book.io.files import (
     parse_json,
     printable,
@@ -54,7 +53,6 @@ class TextTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text, with the model's special tokens."""
-        check_text("text", text)
         return list(self.tokenizer.encode(text).ids)
 
     def decode(self, token_ids: Iterable[int]) -> str:
@@ -67,7 +65,6 @@ class TextTokenizer:
         Raises:
             ValueError: There is no such token.
         """
-        check_text("token", token)
         found = self.tokenizer.token_to_id(token)
         if found is None:
             raise ValueError(f"wanted a token, got {printable(token, 60)!r}")
@@ -137,7 +134,6 @@ class MarianTokenizer:
 
         A language code such as >>cmn_Hans<< at the beginning is one token.
         """
-        check_text("text", text)
         code, end, rest = text.partition("<<")
         pieces = []
         if text.startswith(">>") and end:
