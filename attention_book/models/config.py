@@ -1,13 +1,21 @@
-# Made from docs/source/configurations.md (724212b380a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/configurations.md (2b1a80faf76e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How large a model is. Explained in "The two configurations"."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
+import torch.nn.functional as F
+from torch import nn
+
 from attention_book._checks import check_fields, check_heads, check_size
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.positions import ALiBiAttention, RotaryAttention
+from attention_book.models.encoder import FeedForward, SwiGLU
 
 
-__all__ = ["PRESETS", "TransformerConfig"]
+__all__ = ["PRESETS", "TransformerConfig", "layer_options"]
 
 
 _FeedForward = Literal["relu", "gelu", "swiglu"]
@@ -85,3 +93,25 @@ PRESETS: dict[str, dict[str, Any]] = {  # the first is the grammar's
     "base": {},
     "big": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3},
 }
+
+
+_ATTENTIONS: dict[str, type[MultiHeadAttention]] = {
+    "rotary": RotaryAttention,
+    "alibi": ALiBiAttention,
+}
+_FEED_FORWARDS: dict[str, Callable[[int, int], nn.Module]] = {
+    "relu": FeedForward,
+    "gelu": partial(FeedForward, activation=F.gelu),
+    "swiglu": SwiGLU,
+}
+
+
+def layer_options(config: TransformerConfig) -> dict[str, Any]:
+    """Return what the layers of encoder and decoder take beside sizes."""
+    attention = _ATTENTIONS.get(config.positions, MultiHeadAttention)
+    return {
+        "norm": config.norm,
+        "dropout": config.dropout,
+        "self_attention": partial(attention, n_kv_heads=config.n_kv_heads),
+        "feed_forward": _FEED_FORWARDS[config.feed_forward],
+    }

@@ -1,8 +1,8 @@
-# Made from docs/transformer/transformer.md (98d792fcc2c4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/transformer.md (27ac6a9e8441). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The whole Transformer. Explained in the chapter of that name."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,19 +15,12 @@ from attention_book.attention.caches import KeyValue, KeyValueCache, Position
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import (
-    ALiBiAttention,
     LearnedPositions,
-    RotaryAttention,
     SinusoidalPositions,
 )
-from attention_book.models.config import TransformerConfig
+from attention_book.models.config import TransformerConfig, layer_options
 from attention_book.models.decoder import Decoder, DecoderLayer
-from attention_book.models.encoder import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    SwiGLU,
-)
+from attention_book.models.encoder import Encoder, EncoderLayer
 
 
 __all__ = ["Embedding", "Transformer"]
@@ -67,28 +60,6 @@ class Embedding(nn.Module):
         return self.dropout(x)
 
 
-_ATTENTIONS: dict[str, type[MultiHeadAttention]] = {
-    "rotary": RotaryAttention,
-    "alibi": ALiBiAttention,
-}
-_FEED_FORWARDS: dict[str, Callable[[int, int], nn.Module]] = {
-    "relu": FeedForward,
-    "gelu": partial(FeedForward, activation=F.gelu),
-    "swiglu": SwiGLU,
-}
-
-
-def _layer_options(config: TransformerConfig) -> dict[str, Any]:
-    """Return what the layers of encoder and decoder take beside sizes."""
-    attention = _ATTENTIONS.get(config.positions, MultiHeadAttention)
-    return {
-        "norm": config.norm,
-        "dropout": config.dropout,
-        "self_attention": partial(attention, n_kv_heads=config.n_kv_heads),
-        "feed_forward": _FEED_FORWARDS[config.feed_forward],
-    }
-
-
 class Transformer(nn.Module):
     """The whole model: source in, logits of the next token out.
 
@@ -106,7 +77,7 @@ class Transformer(nn.Module):
             self.source_embedding = Embedding(config.source_vocab_size, config)
 
         sizes = config.d_model, config.n_heads, config.d_ff
-        options = _layer_options(config)
+        options = layer_options(config)
         final_norm = nn.LayerNorm if config.norm == "pre" else nn.Identity
         self.encoder = Encoder(
             [EncoderLayer(*sizes, **options) for _ in range(config.n_layers)],
