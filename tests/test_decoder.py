@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import causal_mask, padding_mask
@@ -205,3 +207,21 @@ def test_what_makes_the_sublayers_can_be_handed_over() -> None:
     assert type(layer.feed_forward) is SwiGLU
     assert [type(residual) for residual in layer.residuals] == [PreNorm] * 3
     assert all(residual.norm.eps == 1e-3 for residual in layer.residuals)
+
+
+def test_a_cache_saves_what_is_computed_anew_without_it() -> None:
+    layer = DecoderLayer(32, 4, 64)
+    decoder = Decoder([layer])
+    x, memory = torch.randn(1, 64, 32), torch.randn(1, 64, 32)
+    counts = []
+    for cached in (False, True):
+        plain = sdpa_kernel(SDPBackend.MATH)  # others are not counted
+        counter = FlopCounterMode(display=False)
+        with torch.no_grad(), plain, counter:
+            caches = [KeyValueCache(64)] if cached else None
+            source = decoder.project_memory(memory) if cached else memory
+            for n in range(64):
+                tokens = x[:, n : n + 1] if cached else x[:, : n + 1]
+                decoder(tokens, source, caches=caches)
+        counts.append(counter.get_total_flops() // 2)
+    assert counts == [43_931_648, 1_181_696]  # as the chapter says
