@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.attention.gates import GatedAttention, expected_heads
-from attention_book.cli.corpora import load_corpus
-from attention_book.data.sources import Corpus
+from attention_book.data.sources import Corpus, load_corpus
 from attention_book.generation import Translator
 from attention_book.interpret import find_heads, without_heads
 from attention_book.interpret.importance import head_importance

@@ -8,8 +8,7 @@ import copy
 
 import torch
 
-from attention_book.cli.corpora import load_corpus
-from attention_book.data.sources import train_tokenizers
+from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.generation import Translator, score
 from attention_book.models.config import PRESETS, TransformerConfig
 from attention_book.models.transformer import Transformer

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-from attention_book.cli.corpora import load_corpus
-from attention_book.data.sources import train_tokenizers
+from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.generation import Translator
 from attention_book.io import save_model
 from attention_book.models.config import PRESETS, TransformerConfig

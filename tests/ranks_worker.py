@@ -271,7 +271,7 @@ def main(folder: Path, kinds: str, *jobs: str) -> None:
 
 def train(killed: int, step: int) -> None:
     """The command, but one process kills itself."""
-    from attention_book.cli import main as run_command
+    from attention_book.cli.app import main as run_command
 
     step_as_usual = Trainer.step
 

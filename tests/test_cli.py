@@ -1,13 +1,13 @@
 """The attention-book command, as somebody at a terminal meets it."""
 
 import io
-import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,33 +16,22 @@ from xml.etree import ElementTree
 import pytest
 import torch
 from PIL import Image
-from rich.console import Console
 from typer.testing import CliRunner
 
-from attention_book.cli import app, evaluate, main, train, translate
-from attention_book.cli.translate import read_lines
+from attention_book.cli import evaluate
+from attention_book.cli.app import app, main
 from attention_book.data.digits import load_digits
 from attention_book.data.sources import Corpus
 from attention_book.data.split import make_split
 from attention_book.generation import GRAMMAR, Translation, Translator
 from attention_book.io import load_model, read_tensors
+from attention_book.io.files import lock
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import BatchLoader, Trainer, TrainingConfig
-from tests.factories import make_examples, make_transformer, make_varied
+from attention_book.training import Trainer
 
 
-SMALL = [
-    "--d-model",
-    "16",
-    "--n-layers",
-    "1",
-    "--n-heads",
-    "2",
-    "--vocab-size",
-    "300",
-    "--batch-tokens",
-    "300",
-]
+SMALL = """--d-model 16 --n-layers 1 --n-heads 2 --vocab-size 300
+--batch-tokens 300""".split()
 
 
 def run(*arguments: object, typed: str | bytes | None = None) -> str:
@@ -82,10 +71,6 @@ def sentences(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_sentence_of_the_book_is_translated() -> None:
-    assert run("translate", "Tom chases Jerry.") == "汤姆追逐杰瑞。\n"
-
-
 def test_sentences_come_from_arguments_a_file_or_standard_input(
     tmp_path: Path,
 ) -> None:
@@ -99,15 +84,6 @@ def test_sentences_come_from_arguments_a_file_or_standard_input(
     assert run("translate", *texts).splitlines() == [wanted[0], wanted[2]]
     with_beam = run("translate", *texts, "--beam", 3).splitlines()
     assert with_beam == [wanted[0], wanted[2]]
-
-
-def test_only_a_line_break_ends_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "in.txt"
-    file.write_text(
-        "Tom chases\x0c Jerry.\r\n\nTom chases\u2028Jerry.", "utf-8"
-    )
-    wanted = "汤姆追逐杰瑞。\n\n汤姆追逐杰瑞。\n"
-    assert run("translate", "--file", file) == wanted
 
 
 def test_somebody_who_types_is_told_how_to_end(
@@ -177,35 +153,10 @@ def test_where_nothing_is_to_be_translated_it_says_so(
     )
 
 
-class Slow(io.BytesIO):
-    """Gives one piece at a time, as a pipe does; counts what it gave."""
-
-    def __init__(self, *pieces: bytes) -> None:
-        super().__init__()
-        self.pieces = list(pieces)
-
-    def read1(self, size: int | None = -1) -> bytes:
-        return self.pieces.pop(0) if self.pieces else b""
-
-
-def test_lines_are_read_as_they_come_and_no_faster() -> None:
-    slow = Slow(b"a\nb", b"", b"never")
-    lines = read_lines(slow, "pipe")
-    assert next(lines) == [b"a"]
-    assert slow.pieces == [b"", b"never"]  # not asked for yet
-    assert [*lines] == [[b"b"]]
-    slow = Slow(b"a\n" * 300 + b"b", b"c\r\n", b"\n\nd")
-    chunks = [*read_lines(slow, "pipe")]
-    assert [len(chunk) for chunk in chunks] == [128, 128, 44, 1, 2, 1]
-    assert chunks[3:] == [[b"bc\r"], [b"", b""], [b"d"]]
-    slow = Slow(*[b"a" * 300_000] * 99)
-    with pytest.raises(ValueError, match="pipe: wanted lines of at most 1,00"):
-        next(read_lines(slow, "pipe"))
-    assert len(slow.pieces) == 95
-
-
 def test_many_lines_are_translated_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error_of: Callable[..., str],
 ) -> None:
     sources = [f"Tom {n}" for n in range(300)]
     file = tmp_path / "many.txt"
@@ -219,29 +170,14 @@ def test_many_lines_are_translated_in_order(
         return [Translation(text[::-1], 1.0, is_sure=True) for text in texts]
 
     monkeypatch.setattr(Translator, "translate_with_confidence", reverse)
-    monkeypatch.setattr(translate, "check_line", lambda *_: None)
+    monkeypatch.setattr(Translator, "encode", lambda *_: [3])
     found = run("translate", "--file", file).split("\n")
     assert sizes == [128, 127, 44, 1]
     assert found.pop(150) == found.pop() == ""
     assert found == [source[::-1] for source in sources]
-
-
-def test_progress_is_shown_where_nothing_else_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "in.txt"
-    file.write_text("Tom chases Jerry.\nTom is a fox.\n", "utf-8")
-    screen = io.StringIO()
-    for terminal in (False, True):
-        console = Console(file=screen, force_terminal=terminal, width=200)
-        monkeypatch.setattr(
-            translate, "make_console", lambda c=console, **_: c
-        )
-        found = CliRunner().invoke(app, ["translate", "--file", str(file)])
-        assert found.stdout == "汤姆追逐杰瑞。\n\n"
-        assert "%" not in found.stdout
-        assert ("100%" in screen.getvalue()) == terminal
-        assert run("translate", "Tom chases Jerry.") == "汤姆追逐杰瑞。\n"
+    file.write_bytes(b"a" * 1_100_000)
+    said = error_of("translate", "--file", file)
+    assert f"{file}: wanted lines of at most 1,000,000 bytes, got a l" in said
 
 
 def test_a_doubtful_translation_is_printed_and_said_to_be_one() -> None:
@@ -297,35 +233,21 @@ def test_a_translation_is_one_line_and_no_command_of_the_terminal(
 
 
 def test_the_default_is_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a model for which a beam finds something else."""
-    specials = ["<pad>", "<bos>", "<eos>"]
-    source = WordTokenizer([*specials, *"abcdefghij"])
-    target = WordTokenizer([*specials, *"klmnopqr"])
-    texts = ["a b c", "d e", "f g a b", "h i j", "c c a", "j"]
-    model = make_varied([source.encode(text) for text in texts])
-    translator = Translator(model, source, target)
-    greedy = translator.translate(texts, beam_size=1)
-    assert translator.translate(texts) == greedy
-    assert translator.translate(texts, beam_size=2) != greedy
     beams = []
 
     def record(
         self: Translator, texts: list[str], *, beam_size: int
-    ) -> list[str]:
-        beams.append(beam_size)
-        return ["a"] * len(texts)
-
-    def record_with_confidence(
-        self: Translator, texts: list[str], *, beam_size: int
     ) -> list[Translation]:
-        found = record(self, texts, beam_size=beam_size)
-        return [Translation(text, 1.0, is_sure=True) for text in found]
+        beams.append(beam_size)
+        return [Translation("a", 1.0, is_sure=True)] * len(texts)
 
-    monkeypatch.setattr(Translator, "translate", record)
-    monkeypatch.setattr(
-        Translator, "translate_with_confidence", record_with_confidence
-    )
+    monkeypatch.setattr(Translator, "translate_with_confidence", record)
     run("translate", "Tom chases Jerry.")
+    monkeypatch.setattr(
+        Translator,
+        "translate",
+        lambda *args, **how: [x.text for x in record(*args, **how)],
+    )
     pairs = {"a": [("Tom chases Jerry .", "a")]}
     monkeypatch.setattr(evaluate, "load_corpus", lambda _: Corpus([], pairs))
     run("evaluate")
@@ -342,7 +264,7 @@ def test_only_unknown_words_lead_to_the_corpus(
         line = error_of("translate", text)
         assert "attention-book corpus" not in line
     line = error_of("translate", "\x1b[31mtom\x07" + "x" * 100_000)
-    assert r"unknown words: \x1b" in line
+    assert r"unknown words: \u001b" in line
     assert len(line) < 1100
 
 
@@ -398,44 +320,31 @@ def test_what_can_not_be_translated_is_one_line(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"one line without a tab\n", ":1: wanted source, tab, target"),
         (b"a\tb\nc\t\n", ":2: wanted source, tab, target"),
         ("Tom\t汤姆".encode("gb18030"), "wanted UTF-8"),
-        (b"a\tb\0\n", ":1: wanted text, got a NUL byte"),
         (b"good morning\tzao\n", "wanted 20 pairs or more"),
-        (b"", "wanted 20 pairs or more"),
+        (
+            b"\n".join(
+                b"Page %d\t%d \xe9\xa1\xb5" % (n, n) for n in range(99)
+            ),
+            "wanted pairs to train on that differ from the 9",
+        ),
     ],
 )
-@pytest.mark.parametrize("command", ["corpus", "train", "evaluate"])
 def test_a_corpus_that_is_none_is_one_line(
-    command: str,
-    data: bytes,
-    said: str,
-    tmp_path: Path,
-    error_of: Callable[..., str],
+    data: bytes, said: str, tmp_path: Path, error_of: Callable[..., str]
 ) -> None:
     file = tmp_path / "bad.tsv"
     file.write_bytes(data)
-    options = {
-        "corpus": [file],
-        "train": [tmp_path / "out.safetensors", "--corpus", file],
-        "evaluate": ["--corpus", file],
-    }
-    line = error_of(command, *options[command])
-    assert said in line
-    assert "bad.tsv" in line
+    for command in (
+        ["corpus", file],
+        ["train", tmp_path / "out.safetensors", "--corpus", file],
+        ["evaluate", "--corpus", file],
+    ):
+        line = error_of(*command)
+        assert said in line
+        assert "bad.tsv" in line
     assert list(tmp_path.iterdir()) == [file]
-
-
-def test_pairs_that_differ_in_numbers_alone_are_one_line(
-    tmp_path: Path, error_of: Callable[..., str]
-) -> None:
-    file = tmp_path / "numbers.tsv"
-    lines = [f"Page {n} of {n + 1}\t第 {n} 页" for n in range(100)]
-    file.write_text("\n".join(lines), "utf-8")
-    line = error_of("corpus", file)
-    assert f"{file}: wanted pairs to train on that differ from the 10" in line
-    assert "case, digits and punctuation, got none among 100" in line
 
 
 def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
@@ -450,10 +359,8 @@ def test_an_unknown_corpus_or_a_missing_folder_is_one_line(
     assert str(out) in line
 
 
-def test_numbers_that_make_no_sense_are_one_line(
-    sentences: Path,
-    tmp_path: Path,
-    error_of: Callable[..., str],
+def test_options_that_make_no_sense_are_one_line(
+    sentences: Path, tmp_path: Path, error_of: Callable[..., str]
 ) -> None:
     out = tmp_path / "out.safetensors"
     for option, value, said in [
@@ -461,29 +368,19 @@ def test_numbers_that_make_no_sense_are_one_line(
         ("--label-smoothing", 2, "label_smoothing must be in [0, 1)"),
         ("--n-heads", 3, "n_heads must divide d_model"),
         ("--batch-tokens", 3, "batch_tokens must be"),
+        ("--corpus", "grammar", "--vocab-size is for real corpora"),
     ]:
-        options = [*SMALL, option, value]
-        line = error_of("train", out, "--corpus", sentences, *options)
-        assert said in line
+        options = ["--corpus", sentences, *SMALL, option, value]
+        assert said in error_of("train", out, *options)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_run_that_diverges_keeps_its_last_good_checkpoint(
-    sentences: Path,
-    tmp_path: Path,
-    error_of: Callable[..., str],
+    sentences: Path, tmp_path: Path, error_of: Callable[..., str]
 ) -> None:
     out = tmp_path / "out.safetensors"
-    options = [
-        "--corpus",
-        sentences,
-        *SMALL,
-        "--learning-rate",
-        1e30,
-        "--warmup-steps",
-        1,
-    ]
-    line = error_of("train", out, *options, "--save-every", 1)
+    options = ["--learning-rate", 1e30, "--warmup-steps", 1, "--save-every", 1]
+    line = error_of("train", out, "--corpus", sentences, *SMALL, *options)
     assert "step " in line
     step = int(line.split("step ")[1].split(":")[0])
     tensors, _ = read_tensors(out)
@@ -492,68 +389,52 @@ def test_a_run_that_diverges_keeps_its_last_good_checkpoint(
 
 
 def test_training_goes_on_and_a_changed_command_is_refused(
-    sentences: Path,
-    tmp_path: Path,
-    error_of: Callable[..., str],
+    sentences: Path, tmp_path: Path, error_of: Callable[..., str]
 ) -> None:
     out = tmp_path / "out.safetensors"
     command = ["train", out, "--corpus", sentences, *SMALL, "--max-steps", 6]
     output = run(*command, "--save-every", 2)
     assert [f"step {n} " in output for n in range(1, 7)] == [False, True] * 3
-    assert "tokens/s" in output
+    assert "steps/s" in output
     assert "unseen " in output
     assert output.splitlines()[-1].endswith(f"--corpus {sentences}")
     assert "\n\n" not in output
     assert "going on from step 6" in run(*command)
-    line = error_of(*command[:-1], 7)
-    assert "max_steps" in line
-    assert "use the options it began with, or a new file" in line
-    line = error_of(*command, "--n-layers", 2)
-    assert "n_layers" in line
+    written = out.read_bytes()
+    for changed, said in [
+        (["--max-steps", 7], "max_steps"),
+        (["--n-layers", 2], "n_layers"),
+        (["--vocab-size", 280], "vocab_size"),
+        (["--corpus", "grammar"], "--vocab-size"),
+    ]:
+        line = error_of(*command, *changed)
+        assert said in line
+    assert "use the options it began with, or a new file" in error_of(
+        "train", out, "--max-steps", 6
+    )
+    assert out.read_bytes() == written
     run("translate", "Tom chases Jerry.", "--model", out)
     config = json.loads(read_tensors(out)[1]["config"])
     assert config["d_ff"] == 4 * config["d_model"] == 64
 
 
 def test_a_model_of_other_words_is_refused_with_advice(
-    sentences: Path,
-    tmp_path: Path,
-    error_of: Callable[..., str],
+    sentences: Path, tmp_path: Path, error_of: Callable[..., str]
 ) -> None:
+    out = tmp_path / "out.safetensors"
+    out.write_bytes(GRAMMAR.read_bytes())
+    line = error_of("train", out, "--corpus", sentences)
+    assert line.startswith(f"attention-book: {out}: made with ")
+    assert "or a new file" in line
+    assert out.read_bytes() == GRAMMAR.read_bytes()
+    line = error_of("train", tmp_path, "--corpus", sentences)
+    assert f"{tmp_path}: wanted a file, got a folder" in line
     other = tmp_path / "other.tsv"
     letters = "abcdefghijklmnopqrstuvwxyz"
     other.write_text("\n".join(f"{c * 5}\t{c} 词" for c in letters), "utf-8")
-    out = tmp_path / "out.safetensors"
-    out.write_bytes(GRAMMAR.read_bytes())
-    line = error_of("train", out, "--corpus", other)
-    assert "unknown words: " in line
-    assert "or a new file" in line
-    assert out.read_bytes() == GRAMMAR.read_bytes()
-    line = error_of("train", tmp_path)
-    assert f"{tmp_path}: wanted a file, got a folder" in line
     line = error_of("evaluate", "--corpus", other)
     assert line.startswith(f"attention-book: {other}: unknown words: ")
     assert "see: attention-book corpus" in line
-
-
-def test_the_speed_is_that_of_all_tokens(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = TrainingConfig(
-        max_steps=3, batch_tokens=21, accumulation_steps=2, warmup_steps=1
-    )
-    examples = make_examples(17)
-    batches = BatchLoader(examples, config)
-    total = sum(len(source) + len(target) - 1 for source, target in examples)
-    average = train._tokens_per_batch(batches)
-    assert average == pytest.approx(total / len(batches))
-    trainer = Trainer(make_transformer(), batches, config)
-    monkeypatch.setattr(trainer, "step", lambda: trainer.losses.append(1) or 1)
-    clock = itertools.count(0.0, 0.5)  # each step takes half a second
-    monkeypatch.setattr(train.time, "perf_counter", lambda: next(clock))
-    train._run_steps(trainer, batches, 1000.0, lambda: None, 1)
-    speeds = re.findall(r"loss 1.0000  ([\d,]+) tok", capsys.readouterr().out)
-    assert speeds == ["4,000"] * 3
 
 
 def test_an_interrupted_run_says_how_to_go_on(
@@ -576,6 +457,27 @@ def test_an_interrupted_run_says_how_to_go_on(
     assert "going on from step 2" in run(*command)
 
 
+def test_a_file_that_another_run_keeps_is_refused_or_waited_for(
+    sentences: Path, tmp_path: Path, error_of: Callable[..., str]
+) -> None:
+    out = tmp_path / "out.safetensors"
+    command = ["train", out, "--corpus", sentences, *SMALL, "--max-steps", 1]
+    kept, free = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        with lock(out):
+            kept.set()
+            free.wait(60)
+
+    other = threading.Thread(target=keep)
+    other.start()
+    kept.wait(60)
+    assert "is being written by process" in error_of(*command)
+    threading.Timer(0.3, free.set).start()
+    assert "step 1 " in run(*command, "--wait")
+    other.join()
+
+
 def test_a_killed_run_ends_as_one_that_was_not(
     sentences: Path, tmp_path: Path
 ) -> None:
@@ -584,7 +486,7 @@ def test_a_killed_run_ends_as_one_that_was_not(
     options = ["--corpus", str(sentences), *SMALL]
     options += ["--max-steps", "40", "--save-every", "5"]
     run("train", whole, *options)
-    command = [sys.executable, "-m", "attention_book.cli", "train"]
+    command = [sys.executable, "-m", "attention_book", "train"]
     process = subprocess.Popen(
         [*command, str(killed), *options], stdout=subprocess.DEVNULL
     )
@@ -661,7 +563,9 @@ def test_what_is_no_digit_is_one_line(
     assert "got a folder" in error_of("classify", empty, "--model", tmp_path)
 
 
-def test_a_sentence_is_explained(tmp_path: Path) -> None:
+def test_a_sentence_is_explained(
+    tmp_path: Path, error_of: Callable[..., str]
+) -> None:
     said = run("explain", "Tom chases Jerry.")
     assert said.startswith("汤姆追逐杰瑞。\n")
     assert "Jerry 0.9" in said  # the attention of its translation
@@ -672,39 +576,16 @@ def test_a_sentence_is_explained(tmp_path: Path) -> None:
     picture = svg.read_text("utf-8")
     assert "杰瑞 Jerry 0.9" in picture
     assert ElementTree.fromstring(picture).tag.endswith("svg")  # noqa: S314
-
-
-def test_what_can_not_be_explained_is_one_line(
-    tmp_path: Path, error_of: Callable[..., str]
-) -> None:
-    said = error_of("explain", "Tom sees xyzzy.")
+    said = error_of("explain", "Tom sees xyzzy.", "--svg", svg)
     assert "unknown words: xyzzy (this model knows" in said
-    for nothing in "", " ":
-        assert "nothing to explain, got 0 words" in error_of(
-            "explain", nothing
-        )
-    kept = tmp_path / "kept.svg"
-    kept.write_text("kept")
-    error_of("explain", "Tom sees xyzzy.", "--svg", kept)
-    assert kept.read_text() == "kept"
-    assert "folder" in error_of(
-        "explain", "Tom chases Jerry.", "--html", tmp_path
-    )
+    assert svg.read_text("utf-8") == picture
+    assert "nothing to explain, got 0 words" in error_of("explain", " ")
     for both in ["Tom jumped.", "--image", "0.png"], []:
         found = CliRunner().invoke(app, ["explain", *both])
         assert found.exit_code == 2
         assert "give a sentence or --image" in found.output
-
-
-def test_a_sentence_of_200_words_is_explained(tmp_path: Path) -> None:
-    words = "Tom chases Jerry because " * 50
-    found = CliRunner().invoke(
-        app, ["explain", words, "--html", str(tmp_path / "long.html")]
-    )
-    assert found.exit_code == 0
+    found = CliRunner().invoke(app, ["explain", "They chases we."])
     assert "not sure of this one" in found.stderr
-    page = (tmp_path / "long.html").read_text("utf-8")
-    assert page.count('<th scope="col">because</th>') == 2 * 50
 
 
 def test_an_image_is_explained(

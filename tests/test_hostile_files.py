@@ -10,11 +10,9 @@ import json
 import math
 import os
 import random
-import re
 import socket
 import struct
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -26,11 +24,9 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from attention_book._errors import USER_ERRORS
-from attention_book.cli import app, memory, train
-from attention_book.data.sources import Corpus
+from attention_book.cli.app import app
 from attention_book.io import (
     load_checkpoint,
     load_model,
@@ -654,43 +650,6 @@ def test_the_holder_of_a_lock_is_named_and_leaves_nothing(
     assert not (tmp_path / "none").exists()
 
 
-def test_who_waits_is_told_for_whom(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "model"
-    said: list[str] = []
-    locked = threading.Event()
-    done = threading.Event()
-
-    def hold() -> None:
-        with lock(path):
-            locked.set()
-            done.wait(60)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    locked.wait(60)
-    with (
-        pytest.raises(BlockingIOError, match="; give --wait to wait for it"),
-        train._lock(path, blocking=False),
-    ):
-        raise AssertionError("it was locked")
-    assert said == []
-
-    def report(text: str) -> None:
-        said.append(text)
-        done.set()
-
-    monkeypatch.setattr(train, "print_error", report)
-    with train._lock(path, blocking=True):
-        assert (tmp_path / "model.lock").exists()
-    holder.join()
-    (line,) = said
-    assert line.startswith(f"{path}: is being written by process ")
-    assert line.endswith("; waiting for it")
-    assert [*tmp_path.iterdir()] == []
-
-
 def test_a_key_that_comes_twice_is_named() -> None:
     with pytest.raises(ValueError, match=r"^'b' twice$"):
         parse_json('{"a": 1, "b": {"b": 2, "c": 3, "b": 4}}')
@@ -712,37 +671,3 @@ def test_a_header_of_16_megabytes_takes_little_memory(
     path.write_bytes(struct.pack("<Q", 2**24 + 1) + bytes(2**24 + 1))
     with pytest.raises(ValueError, match="a header of 16777217 bytes, over"):
         read_tensors(path)
-
-
-def test_the_memory_of_a_device() -> None:
-    if hasattr(os, "sysconf"):
-        n_pages = os.sysconf("SC_PHYS_PAGES")
-        found = memory._memory_of(torch.device("cpu"))
-        assert found == n_pages * os.sysconf("SC_PAGE_SIZE")
-    assert memory._memory_of(torch.device("mps")) == 2**40
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--d-model", 100_000_000], "'d_model' must be at most 1048576"),
-        (["--d-model", 2**18], "parameters, whose training takes .* GiB, but"),
-        (["--n-layers", 10**9], "n_layers must be at most 100, got 100000000"),
-        (["--vocab-size", 290], "--vocab-size is for real corpora"),
-    ],
-)
-def test_a_training_that_can_not_be_is_refused_at_once(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[object],
-    message: str,
-) -> None:
-    small = Corpus([("a b", "c")] * 30, {"unseen": [("a", "c")]})
-    monkeypatch.setattr(train, "load_corpus", lambda name: small)
-    command = ["train", str(tmp_path / "out"), *map(str, options)]
-    memory = Memory()
-    found = CliRunner().invoke(app, command)
-    assert isinstance(found.exception, ValueError)
-    assert re.search(message, str(found.exception)), found.exception
-    assert memory.growth() <= MOST
-    assert [*tmp_path.iterdir()] == []

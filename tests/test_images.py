@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from typer.testing import CliRunner
 
-from attention_book.cli import app
+from attention_book.cli.app import app
 from attention_book.compute import get_compute_config
 from attention_book.data.images import find_ink, read_digit, to_pixels
 from attention_book.generation.classifier import (

@@ -17,7 +17,7 @@ from torch import Tensor
 from typer.testing import CliRunner
 
 from attention_book import beam_search, generate
-from attention_book.cli import app
+from attention_book.cli.app import app
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
 from attention_book.io.checkpoints import on_meta

@@ -236,11 +236,11 @@ def command(tmp_path: Path) -> Callable[..., list[str]]:
 def test_a_run_loses_a_process_and_the_same_command_resumes(
     tmp_path: Path, command: Callable[..., list[str]]
 ) -> None:
-    from attention_book import cli
+    from attention_book.cli.app import app
 
     alone = tmp_path / "alone"
     out = tmp_path / "model"
-    found = CliRunner().invoke(cli.app, command(alone))
+    found = CliRunner().invoke(app, command(alone))
     assert found.exit_code == 0, found.output
     options = command(out, "--sharded")
     killed = torchrun(2, SCRIPT, "train", 1, 3, *options)
@@ -248,7 +248,7 @@ def test_a_run_loses_a_process_and_the_same_command_resumes(
     ours = [x for x in killed.stderr.split("\n") if "attention-book:" in x]
     assert all(GOES_ON in line for line in ours)  # or it was ended first
     assert killed.stdout.count("step 2 ") == 1
-    run = torchrun(2, "-m", "attention_book.cli", *options)
+    run = torchrun(2, "-m", "attention_book", *options)
     assert run.returncode == 0, run.stderr
     assert run.stdout.count(f"{out}: going on from step 2\n") == 1
     assert run.stdout.count(f"{out}: done; try: ") == 1
@@ -267,7 +267,7 @@ def test_options_that_do_not_fit(
 ) -> None:
     out = tmp_path / "model"
     options = command(out, "--accumulation-steps", "3")
-    run = torchrun(2, "-m", "attention_book.cli", *options)
+    run = torchrun(2, "-m", "attention_book", *options)
     assert run.returncode != 0
     wanted = (
         "accumulation_steps must be a multiple of the number of processes, "

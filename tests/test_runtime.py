@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from attention_book.attention.fused import fused_attention
-from attention_book.cli import app
+from attention_book.cli.app import app
 from attention_book.compute import (
     ON_CPU,
     ComputeConfig,

@@ -1,7 +1,7 @@
-# Made from docs/source/cli.md (05f921105793). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (e6752844a162). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: its subcommands, what it prints, and its errors.
 
-Explained in the chapter "The command line".
+Explained on the page "The command line".
 """
 
 import contextlib
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "app",
     "escape_controls",
-    "import_command",
     "main",
     "make_console",
     "print_error",
@@ -62,7 +61,7 @@ _COMMANDS = {  # the module of each, and what it does
 }
 
 
-def import_command(name: str = "") -> None:
+def _import_command(name: str = "") -> None:
     """Import the module of a command, if there is one of that name."""
     if name in _COMMANDS:
         import_module(f"attention_book.cli.{_COMMANDS[name][0]}")
@@ -81,7 +80,7 @@ class _LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command, which registers itself when it is imported."""
-        import_command(args[0])
+        _import_command(args[0])
         self.commands = typer.main.get_group(app).commands
         return super().resolve_command(ctx, args)
 
@@ -124,7 +123,7 @@ def make_console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def escape_controls(text: str) -> str:
@@ -134,14 +133,9 @@ def escape_controls(text: str) -> str:
 
 def print_error(text: object) -> None:
     """Print, in one line, what is wrong."""
-    line = " ".join(str(text).split())
-    line = line if len(line) <= 1000 else f"{line[:1000]}…"
-    shown = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode()
-        for c in line
-    )
+    line = escape_controls(" ".join(str(text).split()))
     with contextlib.suppress(OSError):  # nobody can be told
-        typer.echo(f"attention-book: {shown}", err=True)
+        typer.echo(f"attention-book: {line[:1000]}", err=True)
 
 
 def main(ready: Callable[[], object] | None = None) -> None:
@@ -151,7 +145,7 @@ def main(ready: Callable[[], object] | None = None) -> None:
         ready: Is called when all is imported, before anything is done.
     """
     try:
-        import_command(*sys.argv[1:2])
+        _import_command(*sys.argv[1:2])
         if ready:
             ready()
         app(prog_name="attention-book")

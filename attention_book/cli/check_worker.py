@@ -1,11 +1,9 @@
-# Made from docs/source/cli.md (674d47ed3dd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (6e7c1b9ca707). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Run a reader's file and the check of its exercise. A process of its own.
 
-Explained in the chapter "The command line".
+Explained on the page "The command line".
 """
 
-import contextlib
-import gc
 import json
 import os
 import sys
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 
-__all__ = ["main"]
+__all__ = []
 
 
 _CHECK = "<check>"
@@ -31,20 +29,17 @@ def _run(name: str, text: str, file: str, given: dict[str, Any]) -> Any:
     return module
 
 
-def _try(job: dict[str, Any]) -> dict[str, Any]:
+def _try(file: str, names: list[str], check: str) -> dict[str, Any]:
     """Run the file, then the check; return what became of it."""
     try:
-        gc.disable()  # while PyTorch is imported
-        found = vars(_run("exercise", job["text"], job["file"], {}))
-        gc.freeze()
-        gc.enable()
-        for name in job["names"]:
+        text = Path(file).read_text("utf-8-sig")
+        found = vars(_run("exercise", text, file, {}))
+        for name in names:
             if name not in found:
                 return {"kind": "missing", "name": name}
-        given = {name: found[name] for name in job["names"]}
-        _run("check", job["check"], _CHECK, given)
+        _run("check", check, _CHECK, {name: found[name] for name in names})
     except BaseException as error:
-        return _describe(error, job["file"])
+        return _describe(error, file)
     return {"kind": "passed"}
 
 
@@ -52,36 +47,28 @@ def _describe(error: BaseException, file: str) -> dict[str, Any]:
     """Say what went wrong, and on which line of the reader's file."""
     whole = traceback.extract_tb(error.__traceback__)
     calls = [call for call in whole if call.filename in (file, _CHECK)]
-    try:
-        message = " ".join(str(error).split())
-    except Exception as another:  # by the reader's own class
-        message = f"its text raises {type(another).__name__}"
+    message = " ".join(str(error).split())
     at_check = bool(calls) and calls[-1].filename == _CHECK
     if isinstance(error, AssertionError) and at_check:
         return {"kind": "failed", "text": message}
     lines = [call.lineno for call in calls if call.filename == file]
-    text = f"{type(error).__name__}: {message}".removesuffix(": ")[:500]
+    text = f"{type(error).__name__}: {message}".removesuffix(": ")
     if not lines:
         return {"kind": "check", "text": text}
-    kind = "raised"
-    if isinstance(error, NotImplementedError):
-        kind = "unwritten"
-    elif isinstance(error, SystemExit):
-        kind = "exit"
+    is_unwritten = isinstance(error, NotImplementedError)
+    kind = "unwritten" if is_unwritten else "raised"
     return {"kind": kind, "line": lines[-1], "text": text}
 
 
-def main() -> None:
+def _main() -> None:
     """Read the job, do it, write the result, and end whatever still runs."""
-    job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-    sys.path.insert(0, str(Path(job["file"]).parent))
-    place = Path(sys.argv[2])
+    job = json.load(sys.stdin)
+    place = Path(job.pop("result"))
     sys.argv[:] = [job["file"]]
-    place.write_text(json.dumps(_try(job)), "utf-8")
-    with contextlib.suppress(Exception):
-        sys.stdout.flush()
+    sys.path.insert(0, str(Path(job["file"]).parent))
+    place.write_text(json.dumps(_try(**job)), "utf-8")
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    _main()

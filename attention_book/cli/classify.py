@@ -1,8 +1,5 @@
-# Made from docs/source/cli.md (ac8733ee3f86). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The command classify.
-
-Explained in the chapter "The command line".
-"""
+# Made from docs/source/cli.md (b647a9d2eb85). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command classify. Explained on the page "The command line"."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,11 +17,11 @@ from attention_book.generation.classifier import (
 )
 
 
-__all__ = ["classify"]
+__all__ = []
 
 
-@app.command()
-def classify(
+@app.command("classify")
+def _classify(
     images: Annotated[
         list[Path], Argument(help="Image files with a digit in each.")
     ],

@@ -1,8 +1,5 @@
-# Made from docs/source/cli.md (1ea0419d075e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The command evaluate.
-
-Explained in the chapter "The command line".
-"""
+# Made from docs/source/cli.md (edfe3eb56777). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command evaluate. Explained on the page "The command line"."""
 
 import time
 from typing import Annotated
@@ -26,11 +23,11 @@ from attention_book.generation.translator import GRAMMAR, Translator
 from attention_book.tokenizers.punctuation import detokenize
 
 
-__all__ = ["evaluate"]
+__all__ = []
 
 
-@app.command()
-def evaluate(
+@app.command("evaluate")
+def _evaluate(
     model: ModelFile = GRAMMAR,
     corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
     n: Annotated[

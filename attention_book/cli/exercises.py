@@ -1,8 +1,5 @@
-# Made from docs/source/cli.md (c20caea889db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The commands exercise and check.
-
-Explained in the chapter "The command line".
-"""
+# Made from docs/source/cli.md (c9c0b4c4e8f5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Commands exercise and check. Explained on the page "The command line"."""
 
 import ast
 import contextlib
@@ -27,7 +24,7 @@ from typer import Argument, Option
 from attention_book.cli.app import app, print_error
 
 
-__all__ = ["check", "exercise"]
+__all__ = []
 
 
 _EXERCISES = Path(__file__).parent.with_name("exercises.json")
@@ -35,7 +32,6 @@ _WORKER = Path(__file__).with_name("check_worker.py")
 _MARKER = "# attention-book exercise "  # begins the first line of a file
 _WIDTH = 77  # columns of a comment
 _TIME_LIMIT = 60  # seconds
-_MAX_BYTES = 1_000_000  # of a reader's file
 _Language = Annotated[
     Literal["zh", "en"] | None,
     Option(help="The language to speak.", show_default="that of the locale"),
@@ -78,15 +74,13 @@ def _find(exercise_id: str, language: str | None) -> dict[str, Any]:
     """Return the exercise of this id, or refuse and name those near it."""
     exercises = _load_exercises()
     if exercise_id not in exercises:
-        chapter = exercise_id.rpartition("-")[0] or exercise_id
-        near = [name for name in exercises if name.startswith(f"{chapter}-")]
-        similar = difflib.get_close_matches(exercise_id, exercises, cutoff=0)
+        near = difflib.get_close_matches(exercise_id, exercises, cutoff=0)
         _refuse(
             language,
             "没有练习 {wrong}，相近的有 {near} | "
             "there is no exercise {wrong}; near it are {near}",
             wrong=exercise_id,
-            near=", ".join(near or sorted(similar)),
+            near=", ".join(near),
         )
     return exercises[exercise_id]
 
@@ -104,8 +98,8 @@ def _wrap(text: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-@app.command()
-def exercise(
+@app.command("exercise")
+def _exercise(
     exercise_id: Annotated[
         str | None,
         Argument(
@@ -138,26 +132,23 @@ def exercise(
         typer.echo(f"   {name}  {found['title'][side]}")
 
 
-def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
-    """Return the id in a reader's file, and its text, if it can be run."""
+def _read_id(file: Path, language: str | None) -> str:
+    """Return the id in a reader's file, if it can be run."""
     try:
-        with file.open("rb") as opened:
-            data = opened.read(_MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        wrong = "{file}：请存成 UTF-8，第 {at} 个字节不是 | "
-        wrong += "{file}: wanted UTF-8, got another byte at {at}"
-        _refuse(language, wrong, file=file, at=error.start)
-    except FileNotFoundError:
-        wrong = "没有文件 {file} | there is no file {file}"
-        _refuse(language, wrong, file=file)
+        text = file.read_text("utf-8-sig")
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text)
+            compile(tree, str(file), "exec")  # finds a return outside of all
     except OSError as error:
         wrong = "{file}：读不了，{why} | {file}: cannot be read: {why}"
         _refuse(language, wrong, file=file, why=error.strerror)
-    if len(data) > _MAX_BYTES:
-        wrong = "{file}：应当至多 {most:,} 字节 | "
-        wrong += "{file}: wanted at most {most:,} bytes, got more"
-        _refuse(language, wrong, file=file, most=_MAX_BYTES)
+    except (ValueError, RecursionError, MemoryError) as error:
+        wrong = "{file}：不是 Python 程序，{why} | {file}: is no Python: {why}"
+        _refuse(language, wrong, file=file, why=error)
+    except SyntaxError as error:
+        wrong = "{file} 第 {line} 行有语法错误：{why} | "
+        wrong += "{file}, line {line}: a syntax error: {why}"
+        _refuse(language, wrong, file=file, line=error.lineno, why=error.msg)
     marker = re.search(rf"(?m)^{_MARKER}(\S+)\s*$", text)
     if not marker:
         wrong = "{file}：第一行要写明是哪一道练习，比如 {marker}by-hand-2 | "
@@ -166,47 +157,35 @@ def _read_attempt(file: Path, language: str | None) -> tuple[str, str]:
         )
         _refuse(language, wrong, file=file, marker=_MARKER)
     stub = "\n".join(_find(marker[1], language)["stub"])
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(text)
-            compile(tree, str(file), "exec")  # finds a return outside of all
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = getattr(error, "lineno", None) or 1
-        wrong = "{file} 第 {line} 行有语法错误：{why} | "
-        wrong += "{file}, line {line}: a syntax error: {why}"
-        why = getattr(error, "msg", str(error)) or "nested too deeply"
-        _refuse(language, wrong, file=file, line=line, why=why)
     if ast.dump(tree) == ast.dump(ast.parse(stub)):
         wrong = "{file}：还没有写 | {file}: not written yet"
         _refuse(language, wrong, file=file)
-    return marker[1], text
+    return marker[1]
 
 
-def _try(file: Path, text: str, found: dict[str, Any]) -> dict[str, Any]:
+def _try(file: Path, found: dict[str, Any]) -> dict[str, Any]:
     """Run a reader's file and its check in a process; return the result."""
     with tempfile.TemporaryDirectory() as folder:
-        job = Path(folder, "job.json")
         result = Path(folder, "result.json")
-        about = {
+        job = {
             "file": str(file.absolute()),
-            "text": text,
             "names": found["names"],
             "check": "\n".join(found["check"]),
+            "result": str(result),
         }
-        job.write_text(json.dumps(about), "utf-8")
-        paths = map(str, (_WORKER, job, result))
-        command = [sys.executable, "-u", "-P", *paths]
         worker = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, process_group=0
+            [sys.executable, "-u", "-P", _WORKER],
+            stdin=subprocess.PIPE,
+            process_group=0,
         )
         try:
-            status = worker.wait(_TIME_LIMIT)
+            worker.communicate(json.dumps(job).encode(), _TIME_LIMIT)
         except subprocess.TimeoutExpired:
             return {"kind": "late", "limit": _TIME_LIMIT}
         finally:  # after Ctrl-C too; and with all that it has started
             _kill(worker)
         if not result.exists():
-            return {"kind": "ended", "status": status}
+            return {"kind": "ended", "status": worker.returncode}
         return json.loads(result.read_text("utf-8"))
 
 
@@ -229,8 +208,6 @@ _RESULTS = {
     "Exercise {id} is not written: {file}, line {line}",
     "raised": "练习 {id} 没有通过：{file} 第 {line} 行，{text} | "
     "Exercise {id} failed: {file}, line {line}: {text}",
-    "exit": "练习 {id} 没有通过：{file} 第 {line} 行退出了程序 | "
-    "Exercise {id} failed: {file}, line {line}: it ends the program",
     "check": "练习 {id} 没有通过：检查用到它的时候出错，{text} | "
     "Exercise {id} failed where the check uses it: {text}",
     "late": "练习 {id} 没有通过：{limit} 秒还没有算完 | "
@@ -240,14 +217,14 @@ _RESULTS = {
 }
 
 
-@app.command()
-def check(
+@app.command("check")
+def _check(
     file: Annotated[Path, Argument(help="What exercise printed, written.")],
     language: _Language = None,
 ) -> None:
     """Check a written exercise, without showing its answer."""
-    exercise_id, text = _read_attempt(file, language)
-    result = _try(file, text, _load_exercises()[exercise_id])
+    exercise_id = _read_id(file, language)
+    result = _try(file, _load_exercises()[exercise_id])
     if result["kind"] == "failed":  # a message of the check has both sides
         result["text"] = _pick(language, result["text"])
     words = _RESULTS[result["kind"]]

@@ -1,8 +1,5 @@
-# Made from docs/source/cli.md (66974c14dfea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The command explain.
-
-Explained in the chapter "The command line".
-"""
+# Made from docs/source/cli.md (a8cf9ad323c0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command explain. Explained on the page "The command line"."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,11 +28,11 @@ from attention_book.interpret.pictures import to_html, to_svg
 from attention_book.io.files import write_file
 
 
-__all__ = ["explain"]
+__all__ = []
 
 
-@app.command()
-def explain(
+@app.command("explain")
+def _explain(
     text: Annotated[
         str | None, Argument(help="A sentence, in quotes.", show_default=False)
     ] = None,

@@ -1,8 +1,5 @@
-# Made from docs/source/cli.md (8ac75a99bcd5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Options that several commands share.
-
-Explained in the chapter "The command line".
-"""
+# Made from docs/source/cli.md (16217018b82a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Options of several commands. Explained on the page "The command line"."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,25 +1,26 @@
-# Made from docs/source/cli.md (c7f3d1ff7627). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The command train.
+# Made from docs/source/cli.md (2fd0cc3f6f82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command train. Explained on the page "The command line"."""
 
-Explained in the chapter "The command line".
-"""
-
-import json
 import shlex
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal
 
 import torch
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from typer import Argument, Option
 
-from attention_book.cli.app import app, make_console, print_error
-from attention_book.cli.memory import check_memory
+from attention_book.cli.app import app, make_console
 from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import (
@@ -27,14 +28,12 @@ from attention_book.data.sources import (
     load_corpus,
     train_tokenizers,
 )
-from attention_book.io.checkpoints import load_model
-from attention_book.io.files import lock, parse_json, printable
+from attention_book.io.files import lock
 from attention_book.io.progress import (
     fingerprint,
     load_checkpoint,
     save_checkpoint,
 )
-from attention_book.io.tensors import open_tensors
 from attention_book.models.config import PRESETS, TransformerConfig
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import Tokenizer
@@ -48,17 +47,14 @@ from attention_book.training.distributed import (
 )
 from attention_book.training.loading import TranslationBatches, encode_pairs
 from attention_book.training.loop import Trainer
-from attention_book.training.parallel import (
-    ParallelStrategy,
-)
 from attention_book.training.validation import validation_loss
 
 
-__all__ = ["train"]
+__all__ = []
 
 
-@app.command()
-def train(
+@app.command("train")
+def _train(
     out: Annotated[Path, Argument(help="Where to keep the model.")],
     corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
     max_steps: Annotated[
@@ -89,16 +85,18 @@ def train(
         ),
     ] = TrainingConfig.seed,
     size: Annotated[
-        str, Option(help=f"Of the model: {', '.join(PRESETS)}.")
+        Literal["small", "base", "big"], Option(help="Of the model.")
     ] = "small",
     d_model: Annotated[
-        int | None, Option(help="Width.", show_default="of --size")
+        int | None,
+        Option(help="Width.", max=2**14, show_default="of --size"),
     ] = None,
     n_heads: Annotated[
         int | None, Option(help="Heads.", show_default="of --size")
     ] = None,
     n_layers: Annotated[
-        int | None, Option(help="Layers a side.", show_default="of --size")
+        int | None,
+        Option(help="Layers a side.", max=100, show_default="of --size"),
     ] = None,
     dropout: Annotated[
         float | None, Option(help="Dropout rate.", show_default="of --size")
@@ -132,16 +130,17 @@ def train(
             "--vocab-size is for real corpora: the words of grammar are its "
             f"vocabulary, got {vocab_size}"
         )
-    if size not in PRESETS:
-        raise ValueError(f"size must be {', '.join(PRESETS)}, got {size!r}")
-    shape: dict[str, Any] = {
-        "d_model": d_model,
-        "n_heads": n_heads,
-        "n_layers": n_layers,
-        "dropout": dropout,
-        "d_ff": d_model and 4 * d_model,
+    shape = PRESETS[size] | {
+        name: value
+        for name, value in {
+            "d_model": d_model,
+            "n_heads": n_heads,
+            "n_layers": n_layers,
+            "dropout": dropout,
+            "d_ff": d_model and 4 * d_model,
+        }.items()
+        if value is not None
     }
-    given = {name: x for name, x in shape.items() if x is not None}
     with process_group(device, sharded=sharded) as (strategy, device_name):
         compute = get_compute_config(device_name, precision)
         config = TrainingConfig(
@@ -155,178 +154,107 @@ def train(
             precision=compute.precision,
             seed=seed,
         )
-        is_first = strategy.rank == 0  # which alone prints
+        is_first = strategy.rank == 0  # which alone prints and writes
         echo = typer.echo if is_first else (lambda *_, **__: None)
         echo(compute)
-        with _lock(out, blocking) if strategy.rank == 0 else nullcontext():
-            _train(
-                out,
-                (corpus, vocab_size),
-                PRESETS[size] | given,
-                config,
-                compute.device,
-                strategy,
-                compiled=compiled,
-                save_every=save_every,
-                echo=echo,
+        patience = -1.0 if blocking else 0.0
+        with lock(out, patience) if is_first else nullcontext():
+            tokenizers, batches, held_out = _load_data(
+                corpus, vocab_size or 8000, config, compute.device
             )
+            model = _make_model(shape, tokenizers, seed).to(compute.device)
+            loss_fn: Any = chunked_translation_loss
+            if compiled:  # once for all lengths
+                loss_fn = torch.compile(loss_fn, fullgraph=True, dynamic=True)
+            trainer = Trainer(model, batches, config, loss_fn, strategy)
+            if _resume(trainer, out):
+                echo(f"{out}: going on from step {len(trainer.losses)}")
+            write = partial(save_checkpoint, out, tokenizers=tokenizers)
+            save = partial(save_trainer, trainer, write)
+            save()  # that it can be written shows now, and not in an hour
+            try:
+                _run_steps(trainer, held_out, save, save_every)
+            except KeyboardInterrupt:
+                echo(f"{out}: stopped; the same command goes on", err=True)
+                raise
+        command = ["attention-book", "evaluate", "--model", str(out)]
+        command += [] if corpus == "grammar" else ["--corpus", corpus]
+        echo(f"{out}: done; try: {shlex.join(command)}")
 
 
-_ADVICE = "; use the options it began with, or a new file"
-
-
-class _Options(NamedTuple):
-    """With what a training began, so far as only the command knows it."""
-
-    corpus: str
-    vocab_size: int
-
-
-def _read_options(out: Path) -> _Options:
-    """Return what a checkpoint has noted; it may be another's file."""
-    with open_tensors(out) as file:
-        options = parse_json(file.metadata.get("options", "{}"))
-        corpus = printable(options.get("corpus", "another corpus"))
-        return _Options(corpus, int(options.get("vocab_size", 0)))
-
-
-def _read_tokenizers(out: Path) -> tuple[Tokenizer, Tokenizer]:
-    """Return the tokenizers of a translator; ValueError if it is none."""
-    found = load_model(out).tokenizers
-    if len(found) != 2:
-        raise ValueError(f"{out}: wanted a translator, got another model")
-    source, target = found
-    return source, target
-
-
-@contextmanager
-def _lock(out: Path, blocking: bool) -> Iterator[None]:
-    """Keep a file for this run, or wait for another run that keeps it."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(lock(out))
-        except BlockingIOError as error:
-            if not blocking:
-                raise BlockingIOError(
-                    f"{error}; give --wait to wait for it, or another file"
-                ) from None
-            print_error(f"{error}; waiting for it")
-            stack.enter_context(lock(out, -1.0))
-        yield
-
-
-def _train(
-    out: Path,
-    source: tuple[str, int | None],
-    shape: dict[str, Any],
-    config: TrainingConfig,
-    device: torch.device,
-    strategy: ParallelStrategy,
-    *,
-    compiled: bool,
-    save_every: int,
-    echo: Callable[..., None],
-) -> None:
-    """Make what is needed, resume where a checkpoint is, and train."""
-    name, vocab_size = source
-    exists = out.exists()
-    began = (
-        _read_options(out) if exists else _Options(name, vocab_size or 8000)
-    )
-    if vocab_size and vocab_size != began.vocab_size:
-        raise ValueError(
-            f"{out}: made with vocab_size = {began.vocab_size or 'unknown'}, "
-            f"wanted {vocab_size}{_ADVICE}"
-        )
+def _load_data(
+    name: str, vocab_size: int, config: TrainingConfig, device: torch.device
+) -> tuple[
+    tuple[Tokenizer, Tokenizer], TranslationBatches, TranslationBatches
+]:
+    """Return tokenizers, batches to learn from and batches to validate on."""
     corpus = load_corpus(name)
-    tokenizers = (
-        _read_tokenizers(out)
-        if exists
-        else train_tokenizers(corpus, name, began.vocab_size)
+    tokenizers = train_tokenizers(corpus, name, vocab_size)
+    unseen = next(iter(corpus.tests.values()))[:500]
+    batches, held_out = (
+        TranslationBatches(encode_pairs(pairs, *tokenizers), config, device)
+        for pairs in (corpus.train, unseen)
     )
-    loss_fn: Any = chunked_translation_loss
-    if compiled:  # once for all lengths
-        loss_fn = torch.compile(loss_fn, fullgraph=True, dynamic=True)
-    test = next(iter(corpus.tests.values()))[:500]
-    make_batches = partial(TranslationBatches, config=config, device=device)
-    try:
-        sizes = {
-            "source_vocab_size": len(tokenizers[0]),
-            "target_vocab_size": len(tokenizers[1]),
-            "share_embeddings": tokenizers[0] is tokenizers[1],
-        }
-        model_config = TransformerConfig(**shape | sizes)
-        check_memory(model_config, device, strategy)
-        torch.manual_seed(config.seed)
-        model = Transformer(model_config).to(device)
-        batches = make_batches(encode_pairs(corpus.train, *tokenizers))
-        held_out = make_batches(encode_pairs(test, *tokenizers))
-        trainer = Trainer(model, batches, config, loss_fn, strategy)
-        check_agreement(strategy, (exists, fingerprint(trainer)))
-        if exists:
+    return tokenizers, batches, held_out
+
+
+def _make_model(
+    shape: dict[str, Any], tokenizers: tuple[Tokenizer, Tokenizer], seed: int
+) -> Transformer:
+    """Make the model that is to be trained, its weights drawn by the seed."""
+    source, target = tokenizers
+    config = TransformerConfig(
+        source_vocab_size=len(source),
+        target_vocab_size=len(target),
+        share_embeddings=source is target,
+        **shape,
+    )
+    torch.manual_seed(seed)
+    return Transformer(config)
+
+
+def _resume(trainer: Trainer, out: Path) -> bool:
+    """Go on from a checkpoint, if there is one, in all processes alike."""
+    exists = out.exists()
+    check_agreement(trainer.strategy, (exists, fingerprint(trainer)))
+    if exists:
+        try:
             load_trainer(trainer, partial(load_checkpoint, out))
-            echo(f"{out}: going on from step {len(trainer.losses)}")
-    except ValueError as error:
-        if not exists:
-            raise
-        text = str(error)
-        if "unknown words" in text or "corpus digest" in text:
-            text = f"made with {began.corpus}, wanted {name} as it is"
-            text += f" ({printable(error, 100)})"
-        where = "" if str(out) in text else f"{out}: "
-        raise ValueError(f"{where}{text}{_ADVICE}") from None
-    options = {"options": json.dumps(began._asdict())}
-    write = partial(
-        save_checkpoint, out, tokenizers=tokenizers, options=options
-    )
-    save = partial(save_trainer, trainer, write)
-    save()  # that it can be written shows now, and not after an hour
-    try:
-        average = _tokens_per_batch(batches)
-        _run_steps(trainer, held_out, average, save, save_every)
-    except KeyboardInterrupt:
-        echo(f"{out}: stopped; the same command goes on", err=True)
-        raise
-    command = ["attention-book", "evaluate", "--model", str(out)]
-    command += [] if name == "grammar" else ["--corpus", name]
-    echo(f"{out}: done; try: {shlex.join(command)}")
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; use the options it began with, or a new file"
+            ) from None
+    return exists
 
 
 def _run_steps(
     trainer: Trainer,
     held_out: TranslationBatches,
-    tokens_per_batch: float,
     save: Callable[[], None],
     save_every: int,
 ) -> None:
     """Take the steps that are left, and show how it goes."""
     console = make_console()
-    max_steps = trainer.config.max_steps
     console.quiet = trainer.strategy.rank > 0  # the first one shows it
-    columns = ("{task.description}", "{task.completed} of {task.total} steps")
-    shown = [*map(TextColumn, columns), BarColumn(), TimeRemainingColumn()]
-    quiet = console.quiet or not console.is_terminal
+    max_steps = trainer.config.max_steps
     with Progress(
-        *shown, console=console, transient=True, disable=quiet
+        TextColumn("{task.description}"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=console.quiet or not console.is_terminal,
     ) as progress:
         bar = progress.add_task("", total=max_steps)
         first = len(trainer.losses)
-        tokens_per_step = trainer.config.accumulation_steps * tokens_per_batch
         began = time.perf_counter()
         while (done := len(trainer.losses) + 1) <= max_steps:
             loss = trainer.step()
-            elapsed = time.perf_counter() - began
-            speed = (done - first) * tokens_per_step / elapsed
-            text = f"loss {loss:.4f}  {speed:,.0f} tokens/s"
+            per_step = (time.perf_counter() - began) / (done - first)
+            text = f"loss {loss:.4f}  {1 / per_step:.1f} steps/s"
             progress.update(bar, completed=done, description=text)
             if done % save_every == 0 or done == max_steps:
                 save()
                 unseen = validation_loss(trainer, held_out)
                 console.print(f"step {done:,}  {text}  unseen {unseen:.4f}")
-
-
-def _tokens_per_batch(batches: TranslationBatches) -> float:
-    """Return how many tokens of both sides a batch holds, on average."""
-    pairs = batches.examples
-    total = sum(len(source) + len(target) - 1 for source, target in pairs)
-    return total / len(batches)

@@ -1,21 +1,17 @@
-# Made from docs/source/cli.md (eae545cb892e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The command translate.
+# Made from docs/source/cli.md (6dc1ff0f7686). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The command translate. Explained on the page "The command line"."""
 
-Explained in the chapter "The command line".
-"""
-
-import contextlib
 import itertools
 import json
-import os
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from rich.box import SIMPLE
+from rich.table import Table
 from typer import Argument, Option
 
 from attention_book.cli.app import (
@@ -38,16 +34,11 @@ from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 
 
-__all__ = [
-    "check_line",
-    "doubt",
-    "read_lines",
-    "translate",
-]
+__all__ = ["check_line", "doubt"]
 
 
-@app.command()
-def translate(
+@app.command("translate")
+def _translate(
     texts: Annotated[
         list[str] | None,
         Argument(
@@ -79,15 +70,14 @@ def translate(
     if checkpoint and model != GRAMMAR:
         raise typer.BadParameter("give --model or --checkpoint, not both")
     weights = checkpoint / "model.safetensors" if checkpoint else model
-    is_there = weights.exists() or not checkpoint
-    n_bytes = weights.stat().st_size if is_there else 0
+    n_bytes = weights.stat().st_size
     compute = get_compute_config(device, precision, model_bytes=n_bytes)
-    with _open_source(texts, file) as source, _progress(source) as advance:
+    with _open_source(texts, file) as source:
         translator = _load(model, checkpoint, compute)
         is_empty, is_wrong = True, False
         for line, translation in _translate_lines(translator, source, beam):
             if line.error:
-                print_error(line.error)
+                print_error(f"{line.place}{line.error}")
             elif not translation.is_sure:
                 print_error(f"{line.place}{doubt(translation)}")
             if as_json:
@@ -96,7 +86,6 @@ def translate(
                 typer.echo(escape_controls(translation.text))
             if show_attention and translation.text:
                 _draw_attention(translator, line.text, beam)
-            advance(line.size)
             is_empty &= not (line.text or line.error)
             is_wrong |= bool(line.error)
     if is_empty:
@@ -115,15 +104,10 @@ def _load(
     from attention_book.io.pretrained.marian import MarianTransformer
 
     found = from_pretrained(checkpoint)
-    if not isinstance(found.model, MarianTransformer):
+    if not (found.tokenizers and isinstance(found.model, MarianTransformer)):
         raise ValueError(
-            f"{checkpoint}: wanted a Marian model, got a "
-            f"{type(found.model).__name__}"
-        )
-    if not found.tokenizers:
-        raise FileNotFoundError(
-            f"{checkpoint}: wanted vocab.json, source.spm and target.spm, "
-            "got no vocab.json"
+            f"{checkpoint}: wanted a Marian model with vocab.json, "
+            f"source.spm and target.spm, got a {type(found.model).__name__}"
         )
     source, target = found.tokenizers
     return Translator(found.model, source, target, compute)
@@ -137,57 +121,41 @@ class _Source(NamedTuple):
     """Lines to translate, and what messages call them."""
 
     name: str
-    chunks: Iterable[list[str] | list[bytes]]
+    chunks: Iterable[Sequence[str | bytes]]
     prefix: str  # of a line's number; "" for a sentence on its own
-    size: int  # bytes, if it is a file of a known size
 
 
-@contextlib.contextmanager
+@contextmanager
 def _open_source(
     texts: list[str] | None, file: Path | None
 ) -> Iterator[_Source]:
     """Open a file, standard input, or the sentences that were given."""
     if texts:
         lines = [s for text in texts for s in text.rstrip("\r\n").split("\n")]
-        prefix = "line " if len(lines) > 1 else ""
-        yield _Source("sentences", [lines], prefix, 0)
+        yield _Source("sentences", [lines], "line " if len(lines) > 1 else "")
         return
     path = None if str(file) == "-" else file
     if path is None and sys.stdin.isatty():  # somebody is typing
         end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
         typer.echo(f"Type one sentence a line; {end} ends.", err=True)
     name = str(path or "standard input")
-    stdin: Any = contextlib.nullcontext(sys.stdin.buffer)
+    stdin: Any = nullcontext(sys.stdin.buffer)
     with path.open("rb") if path else stdin as opened:
-        yield _Source(
-            name, read_lines(opened, name), f"{name}:", _size(opened)
-        )
+        yield _Source(name, _read_lines(opened, name), f"{name}:")
 
 
-def _size(file: Any) -> int:
-    """Return how many bytes are in a file on disk; 0 for any other."""
-    try:
-        status = os.fstat(file.fileno())
-    except OSError:
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
-
-
-def read_lines(file: Any, name: str) -> Iterator[list[bytes]]:
+def _read_lines(file: Any, name: str) -> Iterator[list[bytes]]:
     """Yield lines as soon as they come, and no more than _CHUNK at a time."""
     rest = b""
-    try:
-        while data := file.read1(1 << 16):
-            *lines, rest = (rest + data).split(b"\n")
-            for start in range(0, len(lines), _CHUNK):
-                yield lines[start : start + _CHUNK]
-            if len(rest) > _MAX_BYTES:
-                raise ValueError(
-                    f"{name}: wanted lines of at most {_MAX_BYTES:,} bytes, "
-                    "got a longer one; is it a text file?"
-                )
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, name) from None
+    while data := file.read1(1 << 16):
+        *lines, rest = (rest + data).split(b"\n")
+        for start in range(0, len(lines), _CHUNK):
+            yield lines[start : start + _CHUNK]
+        if len(rest) > _MAX_BYTES:
+            raise ValueError(
+                f"{name}: wanted lines of at most {_MAX_BYTES:,} bytes, "
+                "got a longer one; is it a text file?"
+            )
     if rest:
         yield [rest]
 
@@ -209,14 +177,12 @@ class _Line(NamedTuple):
     """A line of a source: its text, or what is wrong with it."""
 
     place: str  # to begin a message with
-    size: int  # bytes
     text: str = ""  # "" where it is blank
     error: str = ""
 
 
 def _read_line(translator: Translator, data: str | bytes, place: str) -> _Line:
     """Decode a line, and see whether the translator can read it."""
-    line = _Line(place, len(data) + 1)
     try:
         text = data if isinstance(data, str) else data.decode("utf-8")
         text = text.removeprefix("\ufeff").strip()  # a byte order mark
@@ -226,10 +192,10 @@ def _read_line(translator: Translator, data: str | bytes, place: str) -> _Line:
             check_line(translator, text)
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:x} at {error.start}"
-        return line._replace(error=f"{place}wanted UTF-8, got {byte}")
+        return _Line(place, error=f"wanted UTF-8, got {byte}")
     except ValueError as error:
-        return line._replace(error=f"{place}{error}")
-    return line._replace(text=text)
+        return _Line(place, error=str(error))
+    return _Line(place, text)
 
 
 def _translate_lines(
@@ -238,14 +204,11 @@ def _translate_lines(
     """Yield each line with its translation, in order."""
     numbers = itertools.count(1)
     for chunk in source.chunks:
-        lines = [
-            _read_line(
-                translator,
-                data,
-                f"{source.prefix}{next(numbers)}: " if source.prefix else "",
-            )
-            for data in chunk
-        ]
+        lines = []
+        for data in chunk:
+            number = f"{source.prefix}{next(numbers)}: "
+            place = number if source.prefix else ""
+            lines.append(_read_line(translator, data, place))
         texts = [line.text for line in lines if line.text]
         found = iter(
             translator.translate_with_confidence(texts, beam_size=beam)
@@ -274,27 +237,8 @@ def _to_json(line: _Line, translation: Translation) -> str:
     return escape_controls(json.dumps(found, ensure_ascii=False))
 
 
-@contextlib.contextmanager
-def _progress(source: _Source) -> Iterator[Callable[[int], object]]:
-    """Show how much of a file is done, if nothing else on the screen does."""
-    console = make_console(stderr=True)
-    if not source.size or not console.is_terminal or sys.stdout.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import Progress
-
-    with Progress(
-        console=console, transient=True, redirect_stdout=False
-    ) as progress:
-        task = progress.add_task(source.name, total=source.size)
-        yield partial(progress.advance, task)
-
-
 def _draw_attention(translator: Translator, text: str, beam: int) -> None:
     """Print the mean cross-attention weights of each token generated."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-
     source = translator.encode(text)
     (target,) = translator.generate([source], beam)
     weights = cross_weights(translator.model, source, target)
