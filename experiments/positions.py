@@ -1,14 +1,14 @@
 """How positions are told, and texts longer than in training.
 
-Models and training are those of the cells of "Positional encoding". Here are
-besides them T5's relative bias, and four ways to stretch a rotary model to
-four times the length it was trained on.
+Small language models read Python's help pages, character by character. They
+differ in their positions alone, among which is T5's relative bias. Then a
+rotary model is stretched in four ways to four times the length it was trained on.
 """
 
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from pydoc_data.topics import topics
 
 import torch
 import torch.nn.functional as F
@@ -24,18 +24,21 @@ from attention_book.attention.positions import (
     SinusoidalPositions,
 )
 from experiments.record import spread
-from literate.chapter import defined_in
 
 
 SEEDS = range(5)
 LENGTHS = (32, 64, 128, 512)  # of which training has the first
 STRETCHED = LENGTHS[:3]
 FACTOR = STRETCHED[-1] // STRETCHED[0]
-CHAPTER = "docs/attention/positions.md"
-PARTS = (
-    "language_model",
-    "train",
-    "loss_after",
+TEXT = "\n".join(topics[name] for name in sorted(topics))
+DATA = torch.tensor(list(TEXT.encode("ascii", "replace")))
+TRAIN_DATA = DATA[:-60_000]
+TEST_DATA = DATA[-60_000:]
+ENDS = torch.randint(  # where a text that is read ends
+    512,
+    len(TEST_DATA) - 1,
+    (256, 1),
+    generator=torch.Generator().manual_seed(1),
 )
 KINDS = {
     "none": "没有位置 | none",
@@ -52,6 +55,79 @@ WAYS = {
     "larger base": "换大底数 | larger base",
     "by parts": "分段，如 YaRN | by parts, as in YaRN",
 }
+
+
+class Layer(nn.Module):
+    """Attention and a small network, each added to its input."""
+
+    def __init__(self, attention: nn.Module, d: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d)
+        self.attention = attention
+        self.network = nn.Sequential(
+            nn.LayerNorm(d),
+            nn.Linear(d, 4 * d),
+            nn.GELU(),
+            nn.Linear(4 * d, d),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attention(self.norm(x), is_causal=True)
+        return x + self.network(x)
+
+
+def language_model(
+    attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
+    positions: nn.Module | None = None,
+    d: int = 64,
+) -> nn.Sequential:
+    embedding = nn.Embedding(128, d)  # one vector for each ASCII character
+    nn.init.normal_(embedding.weight, std=0.2)
+    return nn.Sequential(
+        embedding,
+        positions or nn.Identity(),
+        Layer(attention(d, 4), d),
+        Layer(attention(d, 4), d),
+        nn.LayerNorm(d),
+        nn.Linear(d, 128),
+    )
+
+
+def train(
+    model: nn.Sequential,
+    seed: int,
+    n_steps: int = 400,
+    length: int = LENGTHS[0],
+    rate: float = 4e-3,
+) -> nn.Sequential:
+    optimizer = torch.optim.AdamW(model.parameters(), rate, fused=True)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, rate, total_steps=n_steps
+    )
+    torch.manual_seed(seed)
+    for _ in range(n_steps):
+        starts = torch.randint(len(TRAIN_DATA) - length, (1024 // length, 1))
+        batch = TRAIN_DATA[starts + torch.arange(length + 1)]
+        logits = model(batch[:, :-1])
+        loss = F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+    return model
+
+
+@torch.no_grad()
+def loss_after(model: nn.Module, length: int) -> float:
+    """Mean loss of the last 8 characters, when `length` are read."""
+    total = 0.0
+    for end in ENDS.split(32):
+        batch = TEST_DATA[end + torch.arange(-length, 1)]
+        logits = model(batch[:, :-1])[:, -8:]
+        targets = batch[:, -8:].flatten()
+        total += F.cross_entropy(logits.flatten(0, 1), targets).item()
+    return total / 8
 
 
 class RelativeBiasAttention(MultiHeadAttention):
@@ -95,9 +171,9 @@ class Stretched(RotaryEmbedding):
         return positions[:, None] * self.omega
 
 
-def makers(chapter: dict[str, Any]) -> dict[str, Callable[[], nn.Module]]:
+def makers() -> dict[str, Callable[[], nn.Sequential]]:
     """What makes the model of each kind."""
-    model = chapter["language_model"]
+    model = language_model
     return {
         "none": model,
         "sinusoidal, large": lambda: model(positions=SinusoidalPositions(64)),
@@ -131,38 +207,34 @@ def stretched(omega: Tensor, way: str) -> Tensor:
     return kept * omega + (1 - kept) * omega / FACTOR
 
 
-def shuffled(model: nn.Module, chapter: dict[str, Any]) -> float:
+def shuffled(model: nn.Module) -> float:
     """By how much shuffling what was read raises the loss of the next.
 
     Read are 16 characters, of which the last stays where it is; each of the
     texts is shuffled in its own way, the same for all models.
     """
-    ends = chapter["ends"]
     generator = torch.Generator().manual_seed(0)
-    order = torch.rand(len(ends), 15, generator=generator).argsort(dim=1)
-    in_order = torch.arange(-16, 0).expand(len(ends), -1)
+    order = torch.rand(len(ENDS), 15, generator=generator).argsort(dim=1)
+    in_order = torch.arange(-16, 0).expand(len(ENDS), -1)
     mixed = torch.cat([order - 16, in_order[:, -1:]], dim=1)
     losses = []
     for offsets in (in_order, mixed):
         with torch.no_grad():
-            logits = model(chapter["test_data"][ends + offsets])[:, -1]
-        following = chapter["test_data"][ends[:, 0]]
+            logits = model(TEST_DATA[ENDS + offsets])[:, -1]
+        following = TEST_DATA[ENDS[:, 0]]
         losses.append(F.cross_entropy(logits, following).item())
     return losses[1] - losses[0]
 
 
 def run(seed: int) -> dict[str, float]:
-    chapter = defined_in(CHAPTER, *PARTS)
-    train = chapter["train"]
-    loss_after = chapter["loss_after"]
     found = {}
     models = {}
-    for kind, make in makers(chapter).items():
+    for kind, make in makers().items():
         torch.manual_seed(seed)
         models[kind] = model = train(make(), seed)
         for length in LENGTHS if kind != "learned" else LENGTHS[:1]:
             found[f"{kind}, {length}"] = loss_after(model, length)
-        found[f"{kind}, shuffled"] = shuffled(model, chapter)
+        found[f"{kind}, shuffled"] = shuffled(model)
     for way in WAYS:
         model = copy.deepcopy(models["rotary"])
         for layer in model:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_book.compute import get_compute_config
 from attention_book.data.batches import pad
@@ -26,6 +28,21 @@ from attention_book.training import (
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned", "rotary", "alibi")
 FEED_FORWARDS = ("relu", "gelu", "swiglu")
+
+
+class Largest(TorchDispatchMode):
+    """Record the size of the largest tensor that is made inside `with`."""
+
+    elements = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        made = result if isinstance(result, tuple) else (result,)
+        sizes = [x.numel() for x in made if isinstance(x, Tensor)]
+        self.elements = max([self.elements, *sizes])
+        return result
 
 
 def compile_backend(device: torch.device, on_cpu: bool = True) -> str:

@@ -176,7 +176,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         ),
         "scaled dot": (scaled_dot_product_attention, qkv | mask),
         "fused": (fused_attention, qkv | mask | {"dropout": 0.1}),
-        "scale": (fused_attention, qkv | {"is_causal": True, "scale": 0.5}),
         "AdditiveAttention": (
             AdditiveAttention,
             {"d_query": 3, "d_key": 5, "d_attn": 7},
@@ -186,7 +185,7 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             qkv | mask,
         ),
         "MultiHeadAttention": (MultiHeadAttention, heads),
-        "RotaryAttention": (RotaryAttention, heads | {"base": 100.0}),
+        "RotaryAttention": (RotaryAttention, heads),
         "ALiBiAttention": (ALiBiAttention, heads),
         "keys and values": (
             lambda key: plain(x, KeyValue(key, key)),

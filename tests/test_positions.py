@@ -2,24 +2,26 @@
 
 import cmath
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_book import KeyValueCache, attention_weights, causal_mask
-from attention_book.attention.caches import KeyValue
+from attention_book import (
+    KeyValueCache,
+    attention_weights,
+    causal_mask,
+    fused_attention,
+)
 from attention_book.attention.positions import (
     ALiBiAttention,
     LearnedPositions,
     RotaryAttention,
     RotaryEmbedding,
     SinusoidalPositions,
-    _add_position_features,
     position_angles,
 )
+from tests.factories import Largest
 
 
 BATCH = 2
@@ -72,6 +74,7 @@ def test_learned_positions_are_rows_of_a_table_and_are_trained() -> None:
     assert (gradient[:3] == 0).all()
     assert (gradient[10:] == 0).all()
     assert isinstance(positions.table, nn.Parameter)
+    assert positions(x.bfloat16()).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("offset", [5, 11])
@@ -94,15 +97,6 @@ def test_an_offset_may_be_a_tensor() -> None:
         torch.testing.assert_close(
             positions(x, torch.tensor(3)), positions(x, 3)
         )
-
-
-def test_learned_positions_keep_half_precision() -> None:
-    positions = LearnedPositions(11, D)
-    x = make_tokens().bfloat16()
-    output = positions(x, 2)
-    assert output.dtype == torch.bfloat16
-    expected = x.float() + positions.table[2:9]
-    torch.testing.assert_close(output.float(), expected, atol=5e-2, rtol=0)
 
 
 @pytest.mark.parametrize("offset", [0, 5])
@@ -140,14 +134,6 @@ def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
                 )
 
 
-@pytest.mark.parametrize("queries", [3, 7])
-def test_alibi_stands_the_last_query_at_the_last_key(queries: int) -> None:
-    bias = ALiBiAttention(8, 2).bias(queries, 5)
-    assert bias.shape == (2, queries, 5)
-    assert (bias[:, -1, -1] == 0).all()
-    assert (bias.diagonal(5 - queries, dim1=1, dim2=2) == 0).all()
-
-
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("is_causal", [True, False])
 @pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
@@ -181,46 +167,41 @@ def test_alibi_attention_is_the_loop(
     torch.testing.assert_close(shown, torch.stack(tables, dim=1))
 
 
-class _Largest(TorchDispatchMode):
-    """The most elements of any tensor that is made within."""
-
-    numel = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        made = func(*args, **(kwargs or {}))
-        found = made if isinstance(made, tuple) else (made,)
-        sizes = [x.numel() for x in found if isinstance(x, Tensor)]
-        self.numel = max(self.numel, *sizes, 0)
-        return made
-
-
 def test_causal_alibi_makes_no_table() -> None:
     n = 300
     layer = ALiBiAttention(D, HEADS)
     x = torch.randn(1, n, D)
-    largest = {}
-    for is_causal in (True, False):
-        with torch.no_grad(), _Largest() as seen:
-            layer(x, is_causal=is_causal)
-        largest[is_causal] = seen.numel
-    assert largest[True] < n * n < HEADS * n * n <= largest[False]
+    with torch.no_grad(), Largest() as causal:
+        layer(x, is_causal=True)
+    with torch.no_grad(), Largest() as full:
+        layer(x)
+    assert causal.elements < n * n < HEADS * n * n <= full.elements
 
 
-@pytest.mark.parametrize(
-    ("dtype", "n"), [(torch.bfloat16, 65_536), (torch.float16, 65_504)]
-)
-def test_half_precision_holds_every_position(
-    dtype: torch.dtype, n: int
-) -> None:
-    kv = KeyValue(*torch.zeros(2, 1, n, 4, dtype=dtype))
+def test_half_precision_holds_every_position() -> None:
+    """A query that sees the last two of many keys weighs them by their places."""
+    n = 65_536
+    key = torch.zeros(1, 1, n, 2, dtype=torch.bfloat16)
+    value = torch.zeros_like(key)
+    value[..., -1, 0] = 1
+    mask = torch.arange(n) >= n - 2
     slopes = torch.tensor([0.5])
-    query, (key, value) = _add_position_features(kv.key[:, :1], kv, slopes)
-    assert query.dtype == key.dtype == value.dtype == dtype
-    bias = (query.double() @ key.double().mT)[0, 0]
-    assert torch.equal(bias, torch.arange(n).double())  # 0.5 times √4
-    assert (value == 0).all()
+    query = key[:, :, -2:]
+    output = fused_attention(
+        query, key, value, mask, is_causal=True, slopes=slopes
+    )
+    torch.testing.assert_close(
+        output[0, 0, 1, 0].float(),
+        torch.tensor(0.5).sigmoid(),
+        atol=5e-3,
+        rtol=0,
+    )
+
+
+def test_slopes_want_causality() -> None:
+    x = make_tokens()
+    with pytest.raises(ValueError, match="slopes want is_causal=True"):
+        fused_attention(x, x, x, slopes=torch.ones(1))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -255,25 +236,6 @@ def test_rotary_attention_is_the_loop() -> None:
     torch.testing.assert_close(layer(x), expected)
     bare = RotaryAttention(D, HEADS, bias=False)
     assert {p.ndim for p in bare.parameters()} == {2}
-
-
-def test_rotary_attention_takes_a_base() -> None:
-    layers = []
-    for base in (10_000.0, 50.0):
-        torch.manual_seed(0)
-        layers.append(RotaryAttention(D, HEADS, n_kv_heads=2, base=base))
-    x = make_tokens()
-    projected = super(RotaryAttention, layers[1]).queries(x)
-    torch.testing.assert_close(
-        layers[1].queries(x), RotaryEmbedding(D_K, 50.0)(projected)
-    )
-    assert not torch.allclose(layers[0](x), layers[1](x))
-
-
-@pytest.mark.parametrize("base", [0.0, -1.0, math.nan])
-def test_a_base_that_is_not_positive_is_named(base: float) -> None:
-    with pytest.raises(ValueError, match=f"base must be positive, got {base}"):
-        RotaryAttention(D, HEADS, base=base)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -362,64 +324,6 @@ def test_a_row_with_nothing_to_see_gives_no_nan(
     assert (shown[1] == 0).all()
 
 
-@pytest.mark.parametrize("width", [0, 7, -2])
-def test_widths_that_are_no_pairs_are_named(width: int) -> None:
-    message = f"d_model must be even and positive, got {width}"
-    with pytest.raises(ValueError, match=message):
-        SinusoidalPositions(width)
-    with pytest.raises(ValueError, match=message.replace("d_model", "d_k")):
-        RotaryEmbedding(width)
-    with pytest.raises(
-        ValueError, match="d_k must be even and positive, got 3"
-    ):
-        RotaryAttention(12, 4)
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    "positions",
-    [SinusoidalPositions(8), LearnedPositions(9, 8), RotaryEmbedding(8)],
-)
-def test_vectors_of_another_width_are_named(positions: nn.Module) -> None:
-    for width in 1, 24:
-        wanted = rf"x must be \(..., length, 8\), got \(5, {width}\)"
-        with pytest.raises(ValueError, match=wanted):
-            positions(torch.zeros(5, width))
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_a_wrong_mask_is_named_by_alibi_too() -> None:
-    layer = ALiBiAttention(D, HEADS)
-    for is_causal in (True, False):
-        with pytest.raises(ValueError, match="mask must be boolean"):
-            layer(
-                make_tokens(),
-                mask=torch.ones(LENGTH, LENGTH),
-                is_causal=is_causal,
-            )
-    with pytest.raises(ValueError, match="mask must broadcast"):
-        layer(make_tokens(), mask=torch.ones(5, 5, dtype=torch.bool))
-
-
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_alibi_obeys_a_mask_and_causality_together(is_causal: bool) -> None:
-    torch.manual_seed(0)
-    layer = ALiBiAttention(D, HEADS)
-    x = make_tokens()
-    see = torch.rand(BATCH, 1, LENGTH, LENGTH) < 0.6
-    shown = attention_weights(layer, x, mask=see, is_causal=is_causal)
-    allowed = see & causal_mask(LENGTH) if is_causal else see
-    assert ((shown > 0) == allowed).all()
-
-
-def test_dropout_reaches_alibi() -> None:
-    layer = ALiBiAttention(D, HEADS, dropout=0.5)
-    x = make_tokens()
-    assert not torch.allclose(layer(x), layer(x))
-    layer.eval()
-    torch.testing.assert_close(layer(x), layer(x))
-
-
 def test_the_default_dtype_does_not_blur_positions() -> None:
     tokens = make_tokens()
     expected = SinusoidalPositions(D)(tokens, 4096)
@@ -454,14 +358,26 @@ def test_rotation_in_bf16_keeps_scores_that_see_distance_only() -> None:
     assert max(abs(score - exact) for score in scores) < 0.15
 
 
+def test_widths_that_are_no_pairs_are_named() -> None:
+    with pytest.raises(ValueError, match="d_model must be even"):
+        SinusoidalPositions(7)
+    with pytest.raises(ValueError, match="d_k must be even"):
+        RotaryAttention(12, 4)
+
+
+def test_dropout_reaches_alibi() -> None:
+    layer = ALiBiAttention(D, HEADS, dropout=0.5)
+    x = make_tokens()
+    assert not torch.allclose(layer(x), layer(x))
+    layer.eval()
+    torch.testing.assert_close(layer(x), layer(x))
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_what_is_no_row_of_tokens_is_named() -> None:
-    for positions in (
-        SinusoidalPositions(8),
-        LearnedPositions(9, 8),
-        RotaryEmbedding(8),
-    ):
-        with pytest.raises(ValueError, match="x must be"):
-            positions(torch.zeros(8))
-    with pytest.raises(ValueError, match="position"):
-        LearnedPositions(9, 8)(torch.zeros(1, 8), -1)
+@pytest.mark.parametrize(
+    "positions",
+    [SinusoidalPositions(8), LearnedPositions(9, 8), RotaryEmbedding(8)],
+)
+def test_a_width_of_one_is_not_broadcast(positions: nn.Module) -> None:
+    with pytest.raises(ValueError, match=r"x must be \(..., length, 8\)"):
+        positions(torch.zeros(5, 1))

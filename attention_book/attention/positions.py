@@ -1,7 +1,6 @@
-# Made from docs/attention/positions.md (4142d285ca41). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/positions.md (4664ab6333e8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Positions. Explained in the chapter "Positional encoding"."""
 
-import math
 from typing import Any
 
 import torch
@@ -17,7 +16,6 @@ from attention_book._checks import (
     is_readable,
 )
 from attention_book.attention.caches import KeyValue, Offset
-from attention_book.attention.functional import causal_mask
 from attention_book.attention.fused import fused_attention
 from attention_book.attention.multi_head import MultiHeadAttention
 
@@ -93,8 +91,7 @@ class LearnedPositions(nn.Module):
         """Return x plus the vectors; offset is the first token's position.
 
         Raises:
-            ValueError: A position outside the table. An offset on a GPU is
-                not read, because that would have to wait.
+            ValueError: A position outside the table, where it is readable.
         """
         n_positions, d_model = self.table.shape
         check_vectors(x, d_model, offset)
@@ -149,20 +146,12 @@ class RotaryEmbedding(nn.Module):
 class RotaryAttention(MultiHeadAttention):
     """Multi-head self-attention whose queries and keys are rotated.
 
-    Args:
-        base: As in RotaryEmbedding; the others as in MultiHeadAttention.
+    Takes the arguments of MultiHeadAttention.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        *,
-        base: float = 10_000.0,
-        **options: Any,
-    ) -> None:
+    def __init__(self, d_model: int, n_heads: int, **options: Any) -> None:
         super().__init__(d_model, n_heads, **options)
-        self.rotary = RotaryEmbedding(self.d_k, base)
+        self.rotary = RotaryEmbedding(self.d_k)
 
     def queries(self, x: Tensor, offset: Offset = 0) -> Tensor:
         """Queries of all heads, rotated."""
@@ -172,27 +161,6 @@ class RotaryAttention(MultiHeadAttention):
         """Keys, rotated, and values of all heads."""
         key, value = super().keys_and_values(memory, offset)
         return KeyValue(self.rotary(key, offset), value)
-
-
-def _add_position_features(
-    query: Tensor, kv: KeyValue, slopes: Float[Tensor, " heads"]
-) -> tuple[Tensor, KeyValue]:
-    """Return queries, keys and values with two more features.
-
-    They add slope·√d_k·j to the product of a query with key j, and nothing
-    to the output.
-    """
-    key, value = kv
-    keys, d_k = key.shape[-2:]
-    position = torch.arange(keys, device=key.device)
-    low = position % 256
-    features = torch.stack([position - low, low], dim=-1).to(key.dtype)
-    features = features.expand(*key.shape[:-1], 2)
-    scaled = (slopes * math.sqrt(d_k)).to(query.dtype)
-    scaled = scaled[:, None, None].expand(*query.shape[:-1], 2)
-    key = torch.cat([key, features], dim=-1)
-    value = F.pad(value, (0, 2))
-    return torch.cat([query, scaled], dim=-1), KeyValue(key, value)
 
 
 class ALiBiAttention(MultiHeadAttention):
@@ -228,27 +196,20 @@ class ALiBiAttention(MultiHeadAttention):
         """Attend with every head; the values may have any width."""
         grouped = self.n_heads != self.n_kv_heads
         rate = self.dropout if self.training else 0.0
-        queries, d_k = query.shape[-2:]
-        keys, d_v = kv.value.shape[-2:]
-        if is_causal and queries == keys:
-            query, kv = _add_position_features(query, kv, self.slopes)
-            output = fused_attention(
+        if is_causal and query.shape[-2] > 1:
+            return fused_attention(
                 query,
                 *kv,
                 mask,
                 is_causal=True,
                 dropout=rate,
                 enable_gqa=grouped,
-                scale=d_k**-0.5,
+                slopes=self.slopes,
             )
-            return output[..., :d_v]
         check_inputs(query, *kv, mask, enable_gqa=grouped)
-        bias = self.bias(queries, keys)
+        bias = self.bias(query.shape[-2], kv.key.shape[-2])
         if mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
-        if is_causal:
-            causal = causal_mask(queries, keys, device=bias.device)
-            bias = bias.masked_fill(~causal, -torch.inf)
         return F.scaled_dot_product_attention(
             query, *kv, bias.to(query.dtype), rate, enable_gqa=grouped
         )
