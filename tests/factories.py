@@ -28,6 +28,12 @@ from attention_book.training import (
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned", "rotary", "alibi")
 FEED_FORWARDS = ("relu", "gelu", "swiglu")
+KINDS: list[dict[str, Any]] = [  # of a Transformer: each choice once or twice
+    {},
+    {"norm": "pre", "feed_forward": "gelu", "positions": "rotary"},
+    {"norm": "pre", "feed_forward": "swiglu", "positions": "learned"},
+    {"norm": "pre", "positions": "alibi", "n_kv_heads": 2},
+]
 
 
 class Largest(TorchDispatchMode):

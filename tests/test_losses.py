@@ -1,13 +1,9 @@
 """attention_book.training.chunked_loss against PyTorch, in value, gradients and cost."""
 
-from typing import Any
-
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_book.training import make_batch, translation_loss
 from attention_book.training.chunked_loss import (
@@ -60,39 +56,6 @@ def test_the_size_of_chunks_changes_nothing(chunk_size: int) -> None:
         found.append((loss, *torch.autograd.grad(loss, (x, weight))))
     for a, b in zip(*found, strict=True):
         torch.testing.assert_close(a, b)
-
-
-def test_chunks_of_no_size_are_refused() -> None:
-    with pytest.raises(
-        ValueError, match=r"^chunk_size must be positive, got 0$"
-    ):
-        chunked_cross_entropy(*make_inputs(7), chunk_size=0)
-
-
-class ChunkSizes(TorchDispatchMode):
-    """Notes in chunks of how many tokens losses are computed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[object] = []
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        if func is torch.ops.attention_book.cross_entropy.default:
-            self.found.append(args[-1])
-        return func(*args, **kwargs or {})
-
-
-@pytest.mark.parametrize(("device", "size"), [("cpu", 256), ("cuda", 4096)])
-def test_chunks_are_larger_on_a_gpu(device: str, size: int) -> None:
-    with FakeTensorMode(), ChunkSizes() as sizes:  # no GPU is needed
-        x = torch.empty(9000, 5, device=device)
-        weight = torch.empty(11, 5, device=device)
-        targets = torch.empty(9000, dtype=torch.long, device=device)
-        chunked_cross_entropy(x, weight, targets)
-        chunked_cross_entropy(x, weight, targets, chunk_size=99)
-    assert sizes.found == [size, 99]
 
 
 def test_gradients_are_double_where_the_inputs_are() -> None:
@@ -192,6 +155,7 @@ def test_the_translation_loss_is_the_plain_one(label_smoothing: float) -> None:
 
 
 # Inductor imports what torch.jit deprecates.
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"
 )

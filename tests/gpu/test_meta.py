@@ -14,16 +14,10 @@ from attention_book.generation.cuda_graphs import StaticStep
 from attention_book.models.transformer import Transformer
 from attention_book.models.vit import ViT
 from attention_book.training import make_batch, translation_loss
-from tests.factories import make_config, make_examples, make_vit_config
+from tests.factories import KINDS, make_config, make_examples, make_vit_config
 
 
 META = torch.device("meta")
-KINDS: list[dict[str, Any]] = [
-    {},
-    {"norm": "pre", "feed_forward": "gelu", "positions": "rotary"},
-    {"norm": "pre", "feed_forward": "swiglu", "positions": "learned"},
-    {"norm": "pre", "positions": "alibi", "n_kv_heads": 2},
-]
 
 
 def make_model(**kind: Any) -> Transformer:

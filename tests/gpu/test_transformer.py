@@ -30,6 +30,7 @@ from attention_book.training import (
 )
 from attention_book.training.mask_predict import mask_predict_loss
 from tests.factories import (
+    KINDS,
     compile_backend,
     make_config,
     make_transformer,
@@ -44,12 +45,7 @@ SIZES: dict[str, Any] = {  # heads as wide as kernels want them
     "n_heads": 4,
     "d_ff": 96,
 }
-KINDS: list[dict[str, Any]] = [
-    SIZES,
-    SIZES | {"norm": "pre", "feed_forward": "gelu", "positions": "rotary"},
-    SIZES | {"norm": "pre", "feed_forward": "swiglu", "positions": "learned"},
-    SIZES | {"norm": "pre", "positions": "alibi", "n_kv_heads": 2},
-]
+SIZED = [SIZES | kind for kind in KINDS]
 TOLERANCE = {"fp32": 2e-3, "bf16": 6e-2}
 
 
@@ -75,7 +71,7 @@ def assert_close(a: Tensor, b: Tensor, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("precision", TOLERANCE)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SIZED)
 def test_a_training_step_is_that_of_the_cpu(
     kind: dict[str, Any], precision: Any, device: torch.device
 ) -> None:
@@ -164,7 +160,7 @@ def no_recompile(number: int) -> Any:
 
 @pytest.mark.parametrize(
     ("kind", "precision"),
-    [*zip(KINDS, ("fp32", "bf16", "fp32", "fp32"), strict=True)],
+    [*zip(SIZED, ("fp32", "bf16", "fp32", "fp32"), strict=True)],
 )
 def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], precision: Any, device: torch.device
@@ -190,12 +186,12 @@ def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
             assert_close(a, b, TOLERANCE[precision] / 4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SIZED)
 def test_a_compiled_encoder_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], device: torch.device
 ) -> None:
     model = make_transformer(**kind, n_layers=1).to(device)
-    backend = compile_backend(device, on_cpu=kind is KINDS[3])
+    backend = compile_backend(device, on_cpu=kind is SIZED[3])
     encode = compiled(model.encode, backend)
     for number, n in enumerate((3, 8, 17, 130)):
         source = torch.randint(4, 41, (n + 1, n), device=device)
