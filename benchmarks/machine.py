@@ -268,7 +268,6 @@ def decoding(device: str, sizes: Sizes) -> dict[str, float]:
     model = Transformer(sizes.model)
     plain = IncrementalDecoder(model, compute)
     static = CUDAGraphDecoder(model, compute)
-    compiled = CUDAGraphDecoder(model, compute, backend="inductor")
     n = sizes.length
     found = {}
     for rows in sizes.decoding_rows:
@@ -282,10 +281,6 @@ def decoding(device: str, sizes: Sizes) -> dict[str, float]:
                 generate, static, source, lengths, max_length=n
             ),
         }
-        if compute.uses_cuda_graphs:
-            runs["captured, compiled"] = partial(
-                generate, compiled, source, lengths, max_length=n
-            )
         with compute_context(compute):
             times = side_by_side(runs, sizes.rounds, compute)
         for name, took in times.items():

@@ -43,7 +43,7 @@ NOT_YET = {
     *("cache", "chunked-loss", "flash", "padding", "subwords"),  # once the workshop's
     "many-devices",
     # Too many lines, since the classes that ship came home.
-    *("corpus", "decoding", "denoising", "encoder", "generating-fast"),
+    *("corpus", "decoding", "denoising", "encoder"),
     *("language-models", "multi-head", "pretrained", "recurrent"),
     *("scoring", "speech-and-graphs", "tasks", "training", "vit"),
 }

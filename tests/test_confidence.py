@@ -10,27 +10,23 @@ import torch
 
 from attention_book.compute import ON_CPU
 from attention_book.generation import Calibration, Translator, translator
-from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, UNSURE
 from attention_book.tokenizers.words import WordTokenizer
+from corpora.bundled.grammar_model import fit_calibration
+from tests.factories import make_transformer
 
 
 SOURCE = WordTokenizer.train(["a b c d e f ."])
 TARGET = WordTokenizer.train(["甲 乙 丙 丁 。", UNSURE])
 
 
+SIZES = {"source_vocab_size": len(SOURCE), "target_vocab_size": len(TARGET)}
+
+
 @pytest.fixture
 def model() -> Transformer:
-    torch.manual_seed(3)
-    config = TransformerConfig(
-        source_vocab_size=len(SOURCE),
-        target_vocab_size=len(TARGET),
-        d_model=12,
-        n_heads=3,
-        d_ff=20,
-        n_layers=2,
-    )
-    return Transformer(config).eval()
+    return make_transformer(3, **SIZES)
 
 
 @torch.no_grad()
@@ -56,11 +52,10 @@ def test_a_fit_finds_the_probability_of_being_right() -> None:
     log_probs = [-rng.expovariate(0.7) for _ in range(4000)]
     true = Calibration(scale=0.6, offset=-0.8)
     right = [rng.random() < true.confidence(x) for x in log_probs]
-    found = Calibration.train(log_probs, right, threshold=0.4)
-    assert found.threshold == 0.4
+    found = fit_calibration(log_probs, right)
     assert found.scale == pytest.approx(0.6, abs=0.1)
     assert found.offset == pytest.approx(-0.8, abs=0.15)
-    everything = Calibration.train([-0.1, -3.0], [True, True])
+    everything = fit_calibration([-0.1, -3.0], [True, True])
     assert 0.5 < everything.confidence(-1.0) < 1
 
 
@@ -68,7 +63,7 @@ def test_a_fit_is_the_most_probable_line() -> None:
     """Its gradient is 0, with the smoothed labels of Platt (1999), §2.2."""
     log_probs = [-0.1, -0.4, -0.7, -1.1, -2.0, -3.0, 0.0]
     right = [True, True, False, True, False, False, True]
-    found = Calibration.train(log_probs, right, threshold=0.5)
+    found = fit_calibration(log_probs, right)
     gaps = []
     for x, is_right in zip(log_probs, right, strict=True):
         label = 5 / 6 if is_right else 1 / 5  # of 4 right and 3 wrong
@@ -144,9 +139,7 @@ def test_a_model_that_learnt_no_doubt_is_sure(model: Transformer) -> None:
 
 def test_a_translator_keeps_what_it_was_given(model: Transformer) -> None:
     """A model in training, with dropout, and trained on afterwards."""
-    config = TransformerConfig(**vars(model.config) | {"dropout": 0.5})
-    trained = Transformer(config).train()
-    trained.load_state_dict(model.state_dict())
+    trained = make_transformer(3, **SIZES, dropout=0.5).train()
     translator = Translator(trained, SOURCE, TARGET)
     expected = Translator(model, SOURCE, TARGET).translate_with_confidence(
         ["a b c ."]
@@ -165,13 +158,10 @@ def test_a_translator_keeps_what_it_was_given(model: Transformer) -> None:
 @pytest.mark.parametrize("positions", ["sinusoidal", "alibi"])
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_the_confidence_takes_no_second_pass(
-    positions: str,
-    beam_size: int,
-    model: Transformer,
-    monkeypatch: pytest.MonkeyPatch,
+    positions: str, beam_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = TransformerConfig(**vars(model.config) | {"positions": positions})
-    translator = Translator(Transformer(config), SOURCE, TARGET)
+    model = make_transformer(**SIZES, positions=positions)
+    translator = Translator(model, SOURCE, TARGET)
     passes: list[str] = []
     for name in "encode", "forward":
         real = getattr(Transformer, name)

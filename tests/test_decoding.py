@@ -27,6 +27,7 @@ from attention_book.generation import (
     score,
 )
 from attention_book.generation.generate import rows_to_keep
+from attention_book.interpret import trace
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from tests.factories import make_transformer, make_varied
@@ -91,20 +92,25 @@ def test_no_more_than_max_length_is_generated(model: Transformer) -> None:
         assert generate(model, *pad(SOURCES), max_length=n) == expected
 
 
-def test_padding_of_the_source_is_hidden(model: Transformer) -> None:
-    table = torch.tensor([[3, 4, 0, 0], [5, 0, 0, 0]])
-    other = torch.tensor([[3, 4, 9, 8], [5, 7, 6, 12]])
-    lengths = torch.tensor([2, 1])
-    for search in generate, beam_search:
-        found = search(model, table, lengths, max_length=5)
-        assert search(model, other, lengths, max_length=5) == found
-
-
-DECODERS = {
+DECODERS: dict[str, Any] = {
     "cached": CachedDecoder,
     "incremental": IncrementalDecoder,
     "captured": lambda model: CUDAGraphDecoder(model, ON_CPU),
 }
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_padding_of_the_source_is_hidden(
+    name: str, model: Transformer
+) -> None:
+    decoder = DECODERS[name](model)
+    table = torch.tensor([[3, 4, 0, 0], [5, 0, 0, 0]])
+    other = torch.tensor([[3, 4, 9, 8], [5, 7, 6, 12]])
+    lengths = torch.tensor([2, 1])
+    first, again = (
+        decoder.prefill(each, lengths, 1)[1].clone() for each in (table, other)
+    )
+    torch.testing.assert_close(first, again)
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -186,25 +192,31 @@ def test_log_probabilities_are_those_of_the_model(
             )
             check_log_probs(model, found)
             assert not {*suppress} & {i for row in found for i in row}
-        found = generate(decoder, *pad(SOURCES), **options)
+        found = generate(
+            decoder, *pad(SOURCES), with_log_probs=True, **options
+        )
         check_log_probs(model, found)
         assert not {*suppress} & {i for row in found for i in row}
         one = beam_search(decoder, *pad(SOURCES), beam_size=1, **options)
         assert one == found
     assert found != plain
+    assert all(math.isnan(hypothesis.log_prob) for hypothesis in plain)
 
 
-def test_learnt_positions_come_to_an_end() -> None:
-    model = make_transformer(positions="learned", max_length=4)
+@pytest.mark.parametrize("name", DECODERS)
+def test_learnt_positions_come_to_an_end(name: str) -> None:
+    decoder = DECODERS[name](
+        make_transformer(positions="learned", max_length=4)
+    )
 
     def never_end(logits: Tensor) -> Tensor:
         return logits[:, EOS + 1 :].argmax(-1) + EOS + 1
 
     options = {"next_token": never_end}
-    (found,) = generate(model, *pad([[3]]), max_length=4, **options)
+    (found,) = generate(decoder, *pad([[3]]), max_length=4, **options)
     assert len(found) == 4
     with pytest.raises(ValueError, match="positions must be from 0 to 3"):
-        generate(model, *pad([[3]]), max_length=5, **options)
+        generate(decoder, *pad([[3]]), max_length=5, **options)
 
 
 def frequencies(n: int = 4000, **options: Any) -> list[float]:
@@ -373,18 +385,6 @@ def test_a_wide_beam_finds_the_best_of_all(
     assert found != generate(model, *pad(SMALL_SOURCES), max_length=4)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
-def test_a_beam_of_one_is_greedy(alpha: float, model: Transformer) -> None:
-    found = beam_search(
-        model,
-        *pad(SOURCES),
-        max_length=MAX,
-        beam_size=1,
-        length_penalty=alpha,
-    )
-    assert found == generate(model, *pad(SOURCES), max_length=MAX)
-
-
 def recompute_beam(
     model: Transformer,
     source: Sequence[int],
@@ -465,9 +465,7 @@ def test_beams_of_few_words(
     ("wrong", "says"),
     [
         ({"beam_size": 0}, "beam_size must be at least 1, got 0"),
-        ({"beam_size": -1}, "beam_size must be at least 1, got -1"),
         ({"length_penalty": -0.1}, "length_penalty must be at least 0, got -"),
-        ({"length_penalty": math.nan}, "length_penalty must be at le.*nan"),
     ],
 )
 def test_a_beam_that_makes_no_sense(
@@ -492,48 +490,17 @@ def test_translations_are_scored() -> None:
     assert one.bleu == pytest.approx(100 * math.prod(parts) ** 0.25, rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("outputs", "references"), [([], []), (["a"], []), (["a"], ["a", "b"])]
-)
-def test_scores_need_one_reference_each(
-    outputs: list[str], references: list[str]
-) -> None:
-    message = (
-        "wanted one reference for each of one or more outputs, "
-        f"got {len(references)} for {len(outputs)}"
-    )
-    with pytest.raises(ValueError, match=message):
-        score(outputs, references)
+def test_scores_need_one_reference_each() -> None:
+    for references in [], ["a", "b"]:
+        n = len(references)
+        with pytest.raises(ValueError, match=f"for each of .*got {n} for 1"):
+            score(["a"], references)
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     with pytest.raises(ImportError, match=r"^run first: pip install sacre"):
         score(["a"], ["a"])
-
-
-def weights_by_hand(
-    model: Transformer, source: Sequence[int], target: Sequence[int]
-) -> Tensor:
-    """Weights of the first layer's cross-attention, from its inputs."""
-    layer: Any = model.decoder.layers[0]
-    seen: list[tuple[Tensor, Tensor]] = []
-    hook = layer.cross_attention.register_forward_pre_hook(
-        lambda _, inputs: seen.append(inputs[:2])
-    )
-    next_log_probs(model, source, target[:-1])
-    hook.remove()
-    x, memory = seen[0]
-    heads = model.config.n_heads
-    q = layer.cross_attention.q_proj(x)[0].chunk(heads, -1)
-    both = layer.cross_attention.kv_proj(memory)[0]
-    k = both[:, : model.config.d_model].chunk(heads, -1)
-    return torch.stack(
-        [
-            (a @ b.T / math.sqrt(a.shape[-1])).softmax(-1)
-            for a, b in zip(q, k, strict=True)
-        ]
-    )
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -543,9 +510,14 @@ def test_weights_of_cross_attention(norm: str) -> None:
     target = [5, 6, EOS]
     weights = cross_weights(model, source, target)
     assert weights.shape == (2, 6, 3, 5)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 6, 3))
-    by_hand = weights_by_hand(model, source, target)
-    torch.testing.assert_close(weights[0], by_hand.detach())
+    inputs = [source], [len(source)], [[BOS, *target[:-1]]]
+    traced = trace(
+        model,
+        [torch.tensor(row) for row in inputs],
+        ["decoder.layers.*.cross_attention.weights"],
+    )
+    expected = torch.cat([*traced.activations.values()])
+    torch.testing.assert_close(weights, expected.detach())
     assert not weights.requires_grad
     with torch.device("meta"):  # the model's device counts, not the default
         again = cross_weights(model, source, target)

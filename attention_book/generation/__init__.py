@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (f0d513825a20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (f0d513825a20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Generating text, and translating. Explained in the chapter "Decoding"."""
 
 from attention_book.generation.alignment import cross_weights

@@ -1,7 +1,8 @@
-# Made from docs/transformer/decoding.md (b6d873619e1a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (328b11214722). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Alignment by cross-attention. Explained in the chapter "Decoding"."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -35,13 +36,9 @@ def cross_weights(
 
     device = next(model.parameters()).device
     rows = [source], [len(source)], [[BOS, *target[:-1]]]
-    handles = [
-        layer.cross_attention.register_forward_pre_hook(hook)
-        for layer in model.decoder.layers
-    ]
-    try:
+    with ExitStack() as hooks:  # removes them at its end
+        for layer in model.decoder.layers:
+            handle = layer.cross_attention.register_forward_pre_hook(hook)
+            hooks.enter_context(handle)
         model(*(torch.tensor(row, device=device) for row in rows))
-    finally:
-        for handle in handles:
-            handle.remove()
     return torch.stack(found)

@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoding.md (d2e820852347). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (c2249d75856f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Beam search. Explained in the chapter "Decoding"."""
 
 import math
@@ -8,11 +8,11 @@ import torch
 
 from attention_book._checks import check_number, check_size
 from attention_book.generation.decoder import (
+    CachedDecoder,
     Lengths,
     Logits,
     Source,
     StepDecoder,
-    as_decoder,
 )
 from attention_book.generation.generate import Hypothesis, rows_to_keep
 from attention_book.generation.strategies import suppressed
@@ -105,13 +105,15 @@ def beam_search(
 
     Source: Wu et al. (2016), §7, without their coverage penalty.
     """
+    check_size("max_length", max_length)
     check_size("beam_size", beam_size)
     check_number("length_penalty", length_penalty)
     if not length_penalty >= 0:
         raise ValueError(
             f"length_penalty must be at least 0, got {length_penalty}"
         )
-    state, logits = as_decoder(model).prefill(source, lengths, max_length)
+    decoder = CachedDecoder(model) if isinstance(model, Transformer) else model
+    state, logits = decoder.prefill(source, lengths, max_length)
     beams = [_Beam(beam_size, length_penalty, max_length) for _ in source]
     active = beams
     rows = [i for i in range(len(beams)) for _ in range(beam_size)]
@@ -129,7 +131,7 @@ def beam_search(
             rows = [i * beam_size + row for i in kept for row in parents[i]]
             state.keep(rows)
             last = [[PAD, *row][-1] for beam in active for row in beam.rows]
-            logits = state.step(torch.tensor(last))
+            logits = state.step(torch.tensor(last, device=logits.device))
     return [max(beam.finished)[1] for beam in beams]
 
 

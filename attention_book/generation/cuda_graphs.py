@@ -1,16 +1,15 @@
-# Made from docs/fast/generating-fast.md (de9d80d72e41). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (3cd56d4e4e65). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps captured as CUDA graphs. Explained in the chapter "Fast decoding"."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from attention_book._checks import check_size, check_source
+from attention_book._checks import check_source
 from attention_book.attention.caches import StaticKeyValueCache
 from attention_book.compute import (
     ComputeConfig,
@@ -24,16 +23,15 @@ from attention_book.generation.decoder import (
     TokenIds,
 )
 from attention_book.generation.incremental import position_table
-from attention_book.generation.prepacked import remove_dropout
+from attention_book.generation.prepacked import replace_parts
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, PAD
 
 
-__all__ = ["MAX_BUCKETS", "CUDAGraphDecoder", "GraphPool", "StaticStep"]
+__all__ = ["CUDAGraphDecoder", "StaticStep"]
 
 
-MAX_BUCKETS = 16  # captured steps that a decoder keeps
-_Step = Callable[[], None]
+_MAX_BUCKETS = 16  # captured steps that a decoder keeps
 
 
 class StaticStep:
@@ -71,7 +69,7 @@ class StaticStep:
         ]
         vocab_size = model.config.target_vocab_size
         self.logits = memory.new_zeros(n_rows, vocab_size)
-        self.run: _Step = self.compute
+        self.run: Callable[[], None] = self.compute
         self.run()  # allocates the caches' buffers
 
     def encode(self, source: Source, lengths: Lengths) -> None:
@@ -113,42 +111,38 @@ class StaticStep:
         return [self.source_mask, *(x for pair in pairs for x in pair)]
 
 
-class GraphPool:
-    """Captures steps as CUDA graphs, which share one pool of memory.
+def _captured_step(
+    model: Transformer,
+    compute: ComputeConfig,
+    memory: tuple[Any, ...],
+    *shape: int,
+) -> StaticStep:
+    """Make a step of that size, on a GPU captured as a CUDA graph.
 
-    They may share because one is replayed at a time, and a step leaves
-    nothing in the pool: all that it reads and changes lies outside.
-
-    Args:
-        device: The GPU.
+    Graphs may share a pool of memory because one is replayed at a time, and
+    a step leaves nothing there: all that it reads and changes lies outside.
     """
+    with compute_context(compute):
+        step = StaticStep(model, *shape)
+        if memory:
+            with torch.cuda.device(compute.device):
+                _capture(step, *memory)
+    return step
 
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        with torch.cuda.device(device):
-            new_stream: Callable[[], torch.cuda.Stream] = torch.cuda.Stream
-            self.stream = new_stream()
-            self.handle = torch.cuda.graph_pool_handle()
 
-    def capture(self, step: _Step, before: Callable[[], object]) -> _Step:
-        """Return what does the step again, all its kernels at one go.
-
-        Args:
-            step: Works on tensors that stay where they are.
-            before: Called before each trial run, so that none runs over.
-        """
-        with torch.cuda.device(self.device):
-            current = torch.cuda.current_stream()
-            self.stream.wait_stream(current)
-            with torch.cuda.stream(self.stream):
-                for _ in range(3):  # libraries choose algorithms and memory
-                    before()
-                    step()
-            current.wait_stream(self.stream)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, self.handle, self.stream):
-                step()
-        return graph.replay
+def _capture(step: StaticStep, pool: Any, stream: torch.cuda.Stream) -> None:
+    """Let a step run all its kernels at one go from now on."""
+    current = torch.cuda.current_stream()
+    stream.wait_stream(current)
+    with torch.cuda.stream(stream):
+        for _ in range(3):  # libraries choose algorithms and memory
+            step.length.zero_()  # so that none runs over
+            step.run()
+    current.wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool, stream):
+        step.run()
+    step.run = graph.replay
 
 
 class CUDAGraphDecoder:
@@ -159,88 +153,54 @@ class CUDAGraphDecoder:
     Args:
         model: Is copied, in the precision of compute, to its device.
         compute: The device and precision.
-        backend: Of torch.compile, such as "inductor", which fuses the
-            operations of a step before it is captured, and takes a while,
-            two or three times for all sizes together; None for as they are.
-
-    Attributes:
-        buckets: Steps by size, the one used last at the end.
     """
 
     sync_every = 16
 
-    def __init__(
-        self,
-        model: Transformer,
-        compute: ComputeConfig,
-        *,
-        backend: str | None = None,
-    ) -> None:
+    def __init__(self, model: Transformer, compute: ComputeConfig) -> None:
         if type(model) is not Transformer:
             name = type(model).__name__
             raise ValueError(f"model must be a Transformer, got {name}")
         self.model = inference_copy(model, compute)
-        remove_dropout(self.model)
+        replace_parts(self.model, nn.Dropout, lambda _: nn.Identity())
         self.compute = compute
-        self.backend = backend
-        self.one_step = StaticStep.compute
-        if backend is not None:
-            self.one_step = torch.compile(
-                self.one_step, fullgraph=True, dynamic=True, backend=backend
-            )
-        self.pool: GraphPool | None = None
+        memory: tuple[Any, ...] = ()
         if compute.uses_cuda_graphs:
-            self.pool = GraphPool(compute.device)
-        self.buckets: OrderedDict[tuple[int, int, int], StaticStep] = (
-            OrderedDict()
+            with torch.cuda.device(compute.device):
+                new_stream: Callable[[], torch.cuda.Stream] = torch.cuda.Stream
+                memory = torch.cuda.graph_pool_handle(), new_stream()
+        self.captured_step = lru_cache(_MAX_BUCKETS)(
+            partial(_captured_step, self.model, compute, memory)
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle without the captured steps, which can be neither."""
-        make = partial(CUDAGraphDecoder, backend=self.backend)
-        return make, (self.model, self.compute)
+        return CUDAGraphDecoder, (self.model, self.compute)
 
     @torch.inference_mode()
     def bucket(
         self, n_rows: int, source_length: int, max_length: int
     ) -> StaticStep:
         """Return a step of that size or a little more."""
-        shape = (
+        return self.captured_step(
             1 << (n_rows - 1).bit_length(),  # powers of two: few captures
             self._round_up(source_length),
             self._round_up(max_length),
         )
-        if shape not in self.buckets:
-            if len(self.buckets) == MAX_BUCKETS:
-                self.buckets.popitem(last=False)  # unused for longest
-            with compute_context(self.compute):
-                step = StaticStep(self.model, *shape)
-                step.run = partial(self.one_step, step)
-                if self.pool is not None:
-                    step.run = self.pool.capture(step.run, step.length.zero_)
-            self.buckets[shape] = step
-        self.buckets.move_to_end(shape)
-        return self.buckets[shape]
 
     def _round_up(self, length: int) -> int:
         """Return the next multiple of 16 for which there are positions."""
         rounded = -(-length // 16) * 16
         config = self.model.config
-        if config.positions != "learned":
-            return rounded
-        if length > config.max_length:
-            raise ValueError(
-                f"positions must be from 0 to {config.max_length - 1}, "
-                f"got 0 to {length - 1}"
-            )
-        return min(rounded, config.max_length)
+        if config.positions == "learned":
+            rounded = max(length, min(rounded, config.max_length))
+        return rounded
 
     @torch.inference_mode()
     def prefill(
         self, source: Source, lengths: Lengths, max_length: int
     ) -> tuple["_GraphState", Logits]:
         """Encode the sources in a bucket that they fit in."""
-        check_size("max_length", max_length)
         check_source(source, lengths, self.model.config.source_vocab_size)
         step = self.bucket(len(source), source.shape[1], max_length)
         with compute_context(self.compute):

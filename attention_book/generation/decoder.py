@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (cc66eaadb1bf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (76361a038add). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What generation asks of a model. Explained in the chapter "Decoding"."""
 
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attention_book._checks import check_size, check_source
+from attention_book._checks import check_source
 from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS
@@ -23,7 +23,6 @@ __all__ = [
     "Source",
     "StepDecoder",
     "TokenIds",
-    "as_decoder",
 ]
 
 
@@ -38,7 +37,10 @@ class DecodingState(Protocol):
     """Sequences that are being generated, a row each."""
 
     def step(self, token_ids: TokenIds) -> Logits:
-        """Append a token to each row; return the logits of the next."""
+        """Append a token to each row; return the logits of the next.
+
+        The tokens come on the device on which the logits were.
+        """
 
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with these rows, in this order; one may come twice."""
@@ -85,7 +87,7 @@ class CachedState:
         self.forward = forward
         self.caches = caches
         self.cross_kv = cross_kv
-        self.mask = mask
+        self.mask: Any = mask
 
     def step(self, token_ids: TokenIds) -> Logits:
         """Append a token to each row; return the logits of the next."""
@@ -116,23 +118,17 @@ class CachedDecoder:
         self, source: Source, lengths: Lengths, max_length: int
     ) -> tuple[CachedState, Logits]:
         """Encode the sources, and read `<bos>`."""
-        check_size("max_length", max_length)
         check_source(source, lengths, self.model.config.source_vocab_size)
         device = next(self.model.parameters()).device
-        memory, mask = self.model.encode(source.to(device), lengths.to(device))
+        source, lengths = source.to(device), lengths.to(device)
+        memory, mask = self.model.encode(source, lengths)
         cross_kv = self.model.decoder.project_memory(memory)
         caches = [KeyValueCache(max_length) for _ in cross_kv]
-
-        def forward(token_ids: Tensor, state: CachedState) -> Tensor:
-            sources: tuple[Any, Any] = state.cross_kv, state.mask
-            return self.model.decode(
-                token_ids.to(device), *sources, state.caches
-            )
-
-        state = CachedState(forward, caches, cross_kv, mask)
+        state = CachedState(self._forward, caches, cross_kv, mask)
         return state, state.step(torch.full_like(lengths, BOS))
 
-
-def as_decoder(model: StepDecoder | Transformer) -> StepDecoder:
-    """Return a decoder as it is, and of a model a CachedDecoder."""
-    return CachedDecoder(model) if isinstance(model, Transformer) else model
+    def _forward(self, token_ids: Tensor, state: CachedState) -> Tensor:
+        """Return the logits after each of the newest tokens."""
+        return self.model.decode(
+            token_ids, state.cross_kv, state.mask, state.caches
+        )

@@ -1,20 +1,19 @@
-# Made from docs/transformer/decoding.md (f9ceac78a975). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (6667a2727952). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loop that generates. Explained in the chapter "Decoding"."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor
 
+from attention_book._checks import check_size
 from attention_book.generation.decoder import (
+    CachedDecoder,
     Lengths,
-    Logits,
     Source,
     StepDecoder,
-    TokenIds,
-    as_decoder,
 )
 from attention_book.generation.strategies import (
     NextToken,
@@ -32,7 +31,8 @@ class Hypothesis(list[int]):
     """Token ids that were generated, and how probable they are.
 
     Attributes:
-        log_prob: The sum of the tokens' log-probabilities.
+        log_prob: The sum of the tokens' log-probabilities, or NaN where
+            generate was not asked for it.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ def generate(
     next_token: NextToken = greedy,
     suppress: Sequence[int] = (),
     eos_id: int | None = EOS,
+    with_log_probs: bool = False,
 ) -> list[Hypothesis]:
     """Generate a translation of each source, up to `<eos>` or max_length.
 
@@ -63,15 +64,23 @@ def generate(
         next_token: The strategy, such as greedy or what sampler returns.
         suppress: Tokens that are never generated.
         eos_id: The token after which to stop, or None for none.
+        with_log_probs: Whether to sum log-probabilities, for which each step
+            goes over the whole vocabulary once more.
     """
-    decoder = as_decoder(model)
+    check_size("max_length", max_length)
+    decoder = CachedDecoder(model) if isinstance(model, Transformer) else model
     state, logits = decoder.prefill(source, lengths, max_length)
     found = [Hypothesis() for _ in source]
     rows = found  # the hypothesis of each row
     steps: list[tuple[Tensor, Tensor]] = []  # that are not read yet
+    log_probs = torch.full(lengths.shape, math.nan)
     for n in range(1, max_length + 1):
         token_ids = next_token(suppressed(logits, suppress))
-        steps.append((token_ids, _log_probs(logits, token_ids)))
+        if with_log_probs:
+            log_probs = -F.cross_entropy(
+                logits.float(), token_ids, reduction="none"
+            )
+        steps.append((token_ids, log_probs[: len(rows)]))
         if n % decoder.sync_every == 0 or n == max_length:
             columns = (
                 torch.stack(x).tolist() for x in zip(*steps, strict=True)
@@ -92,11 +101,6 @@ def generate(
                 token_ids = token_ids[kept]
         logits = state.step(token_ids)
     return found
-
-
-def _log_probs(logits: Logits, token_ids: TokenIds) -> Float[Tensor, " rows"]:
-    """Return each row's log-probability of its token."""
-    return -F.cross_entropy(logits.float(), token_ids, reduction="none")
 
 
 def rows_to_keep(active: Sequence[bool]) -> list[int]:

@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (04bc027bdc97). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (965c213ed7d8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps of one token, with prepacked weights.
 
 Explained in the chapter "Fast decoding".
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_size, check_source
+from attention_book._checks import check_source
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import RotaryAttention
 from attention_book.compute import ComputeConfig, inference_copy
@@ -22,11 +22,7 @@ from attention_book.generation.decoder import (
     Source,
     TokenIds,
 )
-from attention_book.generation.prepacked import (
-    PrepackedLinear,
-    remove_dropout,
-    replace_parts,
-)
+from attention_book.generation.prepacked import PrepackedLinear, replace_parts
 from attention_book.models.decoder import DecoderLayer
 from attention_book.models.encoder import PostNorm, PreNorm
 from attention_book.models.transformer import Transformer
@@ -34,16 +30,14 @@ from attention_book.tokenizers.special_tokens import BOS
 
 
 __all__ = [
-    "MAX_ROWS_FUSED",
     "IncrementalDecoder",
-    "IncrementalState",
     "position_table",
     "single_query_attention",
     "unsupported_part",
 ]
 
 
-MAX_ROWS_FUSED = 4  # rows up to which the fused kernel is the faster one
+_MAX_ROWS_FUSED = 4  # rows up to which the fused kernel is the faster one
 
 
 def single_query_attention(
@@ -56,7 +50,7 @@ def single_query_attention(
 
     The heads of a group share keys and values; mostly a group is one head.
     """
-    if len(q) <= MAX_ROWS_FUSED:
+    if len(q) <= _MAX_ROWS_FUSED:
         heads = F.scaled_dot_product_attention(q, key, value, mask)
     else:
         scores = (q * q.shape[-1] ** -0.5) @ key.mT
@@ -192,7 +186,7 @@ class IncrementalDecoder:
                 "use CachedDecoder, which takes any Transformer"
             )
         self.model = inference_copy(model, compute)
-        remove_dropout(self.model)
+        replace_parts(self.model, nn.Dropout, lambda _: nn.Identity())
         replace_parts(
             self.model, nn.Linear, lambda x: PrepackedLinear(x.weight, x.bias)
         )
@@ -203,18 +197,17 @@ class IncrementalDecoder:
             _DecoderLayer(layer) for layer in self.model.decoder.layers
         ]
 
-    @torch.inference_mode()
     def prefill(
         self, source: Source, lengths: Lengths, max_length: int
-    ) -> tuple["IncrementalState", Logits]:
+    ) -> tuple["_State", Logits]:
         """Encode the sources; allocate memory for max_length tokens."""
-        check_size("max_length", max_length)
         check_source(source, lengths, self.model.config.source_vocab_size)
         is_full = bool((lengths == source.shape[1]).all())
         device = self.output.weight.device
-        memory, mask = self.model.encode(source.to(device), lengths.to(device))
+        source, lengths = source.to(device), lengths.to(device)
+        memory, mask = self.model.encode(source, lengths)
         layers = self.model.decoder.project_memory(memory)
-        state = IncrementalState(
+        state = _State(
             self,
             torch.stack([x for kv in layers for x in kv]),
             None if is_full else mask,
@@ -223,7 +216,7 @@ class IncrementalDecoder:
         return state, state.step(torch.full_like(lengths, BOS))
 
 
-class IncrementalState:
+class _State:
     """The keys and values of translations that are being generated.
 
     Args:
@@ -249,14 +242,12 @@ class IncrementalState:
         shape = (*cross_kv.shape[:3], len(positions), cross_kv.shape[-1])
         self.self_kv = cross_kv.new_empty(shape)
 
-    @torch.inference_mode()
     def step(self, token_ids: TokenIds) -> Logits:
         """Append a token to each row; return the logits of the next."""
         n = self.length
         model = self.decoder.model
         embedding = model.target_embedding
-        x = embedding.tokens(token_ids.to(self.positions.device))
-        x = x * embedding.scale + self.positions[n]
+        x = embedding.tokens(token_ids) * embedding.scale + self.positions[n]
         self_kv = self.self_kv[..., : n + 1, :].unbind()
         cross_kv = self.cross_kv.unbind()
         for i, layer in enumerate(self.decoder.layers):
@@ -265,7 +256,6 @@ class IncrementalState:
         self.length = n + 1
         return self.decoder.output(model.decoder.norm(x))
 
-    @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with these rows; one that stays in its place is not copied."""
         n = len(rows)

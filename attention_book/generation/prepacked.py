@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (953226801c75). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (b593c7c94e07). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Weights laid out for few rows. Explained in the chapter "Fast decoding"."""
 
 from collections.abc import Callable
@@ -10,12 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
-__all__ = [
-    "PrepackedLinear",
-    "can_prepack",
-    "remove_dropout",
-    "replace_parts",
-]
+__all__ = ["PrepackedLinear", "can_prepack", "replace_parts"]
 
 
 def can_prepack(weight: Tensor) -> bool:
@@ -64,18 +59,12 @@ class PrepackedLinear(nn.Module):
 
 
 def replace_parts(
-    module: nn.Module,
+    model: nn.Module,
     kind: type[nn.Module],
     make: Callable[[Any], nn.Module],
 ) -> None:
     """Replace each part of that kind by what make makes of it."""
-    for name, child in module.named_children():
-        if isinstance(child, kind):
-            setattr(module, name, make(child))
-        else:
-            replace_parts(child, kind, make)
-
-
-def remove_dropout(model: nn.Module) -> None:
-    """Take out dropout, which in inference does nothing."""
-    replace_parts(model, nn.Dropout, lambda _: nn.Identity())
+    for module in [*model.modules()]:
+        for name, child in module.named_children():
+            if isinstance(child, kind):
+                setattr(module, name, make(child))

@@ -1,4 +1,4 @@
-# Made from docs/source/text-generation.md (b0be3a1f9de0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (345e24d28f39). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Continuing a prompt with a causal language model.
 
 Explained in the chapter "Continuing, filling blanks, counting n-grams".
@@ -37,14 +37,14 @@ class PromptDecoder:
         self, source: Source, lengths: Lengths, max_length: int
     ) -> tuple[CachedState, Logits]:
         """Read prompts, all of one length, in one pass."""
-        device = next(self.model.parameters()).device
         capacity = source.shape[1] + max_length
         n_layers = self.model.config.n_layers
         state = CachedState(
-            lambda ids, state: self.model(ids.to(device), state.caches),
+            lambda token_ids, state: self.model(token_ids, state.caches),
             [KeyValueCache(capacity) for _ in range(n_layers)],
         )
-        return state, state.forward(source, state)[:, -1]
+        device = next(self.model.parameters()).device
+        return state, state.forward(source.to(device), state)[:, -1]
 
 
 def generate_text(

@@ -1,8 +1,8 @@
-# Made from docs/fast/generating-fast.md (7658fa97ee32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (65168edf687c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained in the chapter "Fast decoding"."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -64,12 +64,10 @@ class Translator:
             raise ValueError(
                 f"model must be a Transformer, got {type(model).__name__}"
             )
-        for name, tokenizer in ("source", source), ("target", target):
-            if not isinstance(tokenizer, Tokenizer):
-                raise ValueError(
-                    f"{name} must be a tokenizer, "
-                    f"got {type(tokenizer).__name__}"
-                )
+        for name, x in ("source", source), ("target", target):
+            if not isinstance(x, Tokenizer):
+                got = type(x).__name__
+                raise ValueError(f"{name} must be a tokenizer, got {got}")
         self.model = inference_copy(model, compute)
         self.source = source
         self.target = target
@@ -112,13 +110,25 @@ class Translator:
         raise ValueError(f"{wanted}, got {len(token_ids)}: {text[:40]!r}")
 
     def generate(
-        self, sources: Sequence[list[int]], beam_size: int = 1
+        self,
+        sources: Sequence[list[int]],
+        beam_size: int = 1,
+        *,
+        with_log_probs: bool = False,
     ) -> list[Hypothesis]:
         """Translate token ids, in batches of like length."""
+        search = partial(beam_search, beam_size=beam_size)
+        if beam_size == 1:
+            search = partial(generate, with_log_probs=with_log_probs)
         outputs = [Hypothesis() for _ in sources]
         for rows in _bucket_by_length(sources, beam_size):
-            batch = [sources[row] for row in rows]
-            found = self._generate_batch(batch, beam_size)
+            is_one_row = len(rows) * beam_size == 1
+            with (
+                compute_context(self.compute),
+                _one_thread(is_one_row and self.is_small),
+            ):
+                batch = [sources[row] for row in rows]
+                found = self._generate_batch(batch, search)
             for row, hypothesis in zip(rows, found, strict=True):
                 outputs[row] = hypothesis
         return outputs
@@ -144,7 +154,9 @@ class Translator:
         check_texts("texts", texts)
         sources = [self.encode(text) for text in texts]
         found: list[Translation] = []
-        for hypothesis in self.generate(sources, beam_size):
+        for hypothesis in self.generate(
+            sources, beam_size, with_log_probs=True
+        ):
             text = self.target.decode(hypothesis)
             confidence = self.calibration.confidence(hypothesis.log_prob)
             is_sure = confidence >= self.calibration.threshold
@@ -152,30 +164,21 @@ class Translator:
         return found
 
     def _generate_batch(
-        self, sources: list[list[int]], beam_size: int
+        self,
+        sources: list[list[int]],
+        search: Callable[..., list[Hypothesis]],
     ) -> list[Hypothesis]:
         """Translate the sources of one batch."""
         longest = max(map(len, sources))
-        n = min(2 * longest + 16, self.max_source_length)
-        device = self.compute.device
-        source, lengths = pad(
-            sources, bucket_length(longest, self.max_source_length, device)
+        limit = self.max_source_length
+        width = bucket_length(longest, limit, self.compute.device)
+        n = min(2 * longest + 16, limit)
+        return search(
+            self.decoder,
+            *pad(sources, width),
+            max_length=n,
+            suppress=self.suppress,
         )
-        search = generate
-        if beam_size != 1:
-            search = partial(beam_search, beam_size=beam_size)
-        is_one_row = len(sources) * beam_size == 1
-        with (
-            compute_context(self.compute),
-            _one_thread(is_one_row and self.is_small),
-        ):
-            return search(
-                self.decoder,
-                source,
-                lengths,
-                max_length=n,
-                suppress=self.suppress,
-            )
 
 
 @contextlib.contextmanager

@@ -17,10 +17,12 @@ import json
 import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 from attention_book.data.split import make_split
 from attention_book.generation import (
@@ -174,6 +176,38 @@ def summarize(people: list[Judged]) -> dict[str, Any]:
     }
 
 
+def fit_calibration(
+    log_probs: Sequence[float], right: Sequence[bool]
+) -> Calibration:
+    """Fit scale and offset by logistic regression.
+
+    Args:
+        log_probs: What the model gave to its translations.
+        right: Which of them were right.
+
+    Source: Platt (1999), §2.2, with his smoothed labels.
+    """
+    odds = [x - math.log1p(-min(math.exp(x), 1 - 1e-6)) for x in log_probs]
+    x = torch.tensor(odds)
+    n_right, n_wrong = sum(right), len(right) - sum(right)
+    smoothed = (1 / (n_wrong + 2), (n_right + 1) / (n_right + 2))
+    labels = torch.tensor([smoothed[is_right] for is_right in right])
+    line = torch.tensor([1.0, 0.0], requires_grad=True)
+    optimizer: Any = torch.optim.LBFGS([line], max_iter=100)
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        found = F.binary_cross_entropy_with_logits(
+            line[0] * x + line[1], labels
+        )
+        torch.autograd.backward(found)
+        return found
+
+    optimizer.step(loss)
+    scale, offset = line.tolist()
+    return Calibration(scale, offset)
+
+
 def calibrate(translator: Translator) -> Calibration:
     """Fit confidence to people's sentences, and choose its threshold.
 
@@ -182,7 +216,7 @@ def calibrate(translator: Translator) -> Calibration:
     """
     translator.calibration = Calibration()
     people = judge_people(translator, CALIBRATION)
-    found = Calibration.train(
+    found = fit_calibration(
         [math.log(max(row.found.confidence, 1e-300)) for row in people],
         [row.is_right for row in people],
     )
