@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (a5e7d457a4b2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (5b2aa4af1e1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -125,12 +125,10 @@ if TYPE_CHECKING:
     from .generation.strategies import sampler as sampler
     from .generation.text import generate_text as generate_text
     from .generation.translator import Translator as Translator
-    from .evaluation.calibration import (
-        expected_calibration_error as expected_calibration_error,
-    )
     from .evaluation.metrics import (
         accuracy_by_group as accuracy_by_group,
         equalized_odds_difference as equalized_odds_difference,
+        expected_calibration_error as expected_calibration_error,
     )
     from .interpret.attribution import (
         gradient_x_input as gradient_x_input,

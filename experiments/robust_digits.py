@@ -12,16 +12,18 @@ from torch import Tensor
 
 from attention_book.data.digits import Digits, load_digits
 from attention_book.evaluation import (
-    add_noise,
-    adjust_contrast,
     expected_calibration_error,
-    fgsm,
     fit_temperature,
-    rotate,
-    shift_images,
 )
 from attention_book.models.vit import ViT, ViTConfig
 from attention_book.training.images import train_classifier
+from corpora.biased.images import (
+    add_noise,
+    adjust_contrast,
+    fgsm,
+    rotate,
+    shift_images,
+)
 from experiments.record import percent
 
 

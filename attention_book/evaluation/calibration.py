@@ -1,43 +1,14 @@
-# Made from docs/trust/robust.md (0d349b0d9741). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Whether a model is right as often as it is confident, and how to mend that.
+# Made from docs/source/perturbations.md (049d2034ffd4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Temperature scaling.
 
-Explained in the chapter "Robustness and fairness".
+Explained in the chapter "Perturbations and biased corpora".
 """
 
-import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book._checks import check_size
-from attention_book.evaluation.metrics import check_columns
 
-
-__all__ = ["expected_calibration_error", "fit_temperature"]
-
-
-def expected_calibration_error(
-    confidence: Float[Tensor, " n"],
-    right: Bool[Tensor, " n"],
-    n_bins: int = 10,
-) -> float:
-    """Return how far confidence and accuracy are apart, over equal bins.
-
-    Raises:
-        ValueError: Lengths differ, or a confidence is not from 0 to 1.
-
-    Source: Guo et al. (2017), §2, equation 3.
-    """
-    check_columns(confidence=confidence, right=right)
-    check_size("n_bins", n_bins)
-    if not ((confidence >= 0) & (confidence <= 1)).all():
-        raise ValueError(
-            "confidence must be from 0 to 1, got from "
-            f"{confidence.min():g} to {confidence.max():g}"
-        )
-    bins = (confidence * n_bins).long().clamp(max=n_bins - 1)
-    gap = confidence.double() - right.double()
-    sums = torch.zeros(n_bins, dtype=torch.double).index_add(0, bins, gap)
-    return (sums.abs().sum() / len(gap)).item()
+__all__ = ["fit_temperature"]
 
 
 def fit_temperature(
