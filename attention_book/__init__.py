@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (5b2aa4af1e1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c98d6ae074f8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -48,7 +48,11 @@ if TYPE_CHECKING:
         ComputeConfig as ComputeConfig,
         get_compute_config as get_compute_config,
     )
-    from .models.config import TransformerConfig as TransformerConfig
+    from .models.config import (
+        TextConfig as TextConfig,
+        TransformerConfig as TransformerConfig,
+        ViTConfig as ViTConfig,
+    )
     from .models.decoder import (
         Decoder as Decoder,
         DecoderLayer as DecoderLayer,
@@ -69,7 +73,6 @@ if TYPE_CHECKING:
     from .models.language import (
         CausalLanguageModel as CausalLanguageModel,
         MaskedLanguageModel as MaskedLanguageModel,
-        fill_blank as fill_blank,
         mask_tokens as mask_tokens,
     )
     from .models.mask_predict import (
@@ -77,7 +80,6 @@ if TYPE_CHECKING:
         MaskedTransformerConfig as MaskedTransformerConfig,
         mask_predict as mask_predict,
     )
-    from .models.ngrams import NGramModel as NGramModel
     from .models.seq2seq import (
         AttentiveSeq2Seq as AttentiveSeq2Seq,
         Seq2Seq as Seq2Seq,
@@ -85,12 +87,11 @@ if TYPE_CHECKING:
     from .models.speech import SpeechRecognizer as SpeechRecognizer
     from .models.text import (
         SequenceClassifier as SequenceClassifier,
-        TextConfig as TextConfig,
         TextEncoder as TextEncoder,
         TokenClassifier as TokenClassifier,
     )
     from .models.transformer import Transformer as Transformer
-    from .models.vit import ViT as ViT, ViTConfig as ViTConfig
+    from .models.vit import ViT as ViT
     from .tokenizers.bpe import BPETokenizer as BPETokenizer
     from .tokenizers.words import WordTokenizer as WordTokenizer
     from .data.audio import load_wave as load_wave
@@ -123,7 +124,10 @@ if TYPE_CHECKING:
     from .generation.classifier import Classifier as Classifier
     from .generation.generate import generate as generate
     from .generation.strategies import sampler as sampler
-    from .generation.text import generate_text as generate_text
+    from .generation.text import (
+        fill_blank as fill_blank,
+        generate_text as generate_text,
+    )
     from .generation.translator import Translator as Translator
     from .evaluation.metrics import (
         accuracy_by_group as accuracy_by_group,

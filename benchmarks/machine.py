@@ -37,8 +37,9 @@ from attention_book.generation import (
     IncrementalDecoder,
     generate,
 )
+from attention_book.models.config import ViTConfig
 from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.profiling.roofline import Roofline, transformer_flops
 from attention_book.profiling.timing import measure_roofline, median_time
 from attention_book.tokenizers.special_tokens import BOS, EOS

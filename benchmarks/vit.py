@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.compute import ComputeConfig, get_compute_config
-from attention_book.models.vit import SIZES as OURS
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
 from benchmarks.sidebyside import (
     device_name,
     introduce,
@@ -37,7 +37,8 @@ SIZES = {"tiny": (192, 3), "small": (384, 6)}
 
 
 def book(size: str) -> nn.Module:
-    return ViT(ViTConfig(**OURS[size]))
+    width, heads = SIZES[size]
+    return ViT(ViTConfig(d_model=width, n_heads=heads, d_ff=4 * width))
 
 
 def timm(size: str) -> nn.Module:

@@ -21,9 +21,10 @@ from attention_book.attention.sparse import (
 )
 from attention_book.data.digits import load_digits
 from attention_book.interpret.replacing import replace_attention
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.training import Trainer, TrainingConfig
-from attention_book.training.images import (
+from attention_book.training.classifiers import (
     ImageBatches,
     classification_loss,
     train_classifier,
@@ -138,7 +139,8 @@ def read_digits(seed: int) -> dict[str, float]:
     found = {}
     for name, kind in KINDS.items():
         model = replace_attention(plain, kind)
-        train_classifier(model, load_digits()[0], n_epochs=EPOCHS, seed=seed)
+        batches = ImageBatches(load_digits()[0], seed=seed)
+        train_classifier(model, batches, n_epochs=EPOCHS, seed=seed)
         found[f"{name}, digits"] = accuracy(model)
     for start in STARTS:
         model = replace_attention(plain, EntmaxAttention, alpha=start)

@@ -18,7 +18,7 @@ from attention_book.data.batches import pad
 from attention_book.models.language import MaskedLanguageModel
 from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.training.texts import IGNORED
+from attention_book.training.classifiers import IGNORED
 from corpora.tasks.sentences import LabelledSentence, draw_sentences
 from corpora.tasks.tags import UPOS
 from corpora.wide.grammar import CONSTRUCTIONS

@@ -26,9 +26,10 @@ from attention_book.interpret import (
     leave_one_out,
     trace,
 )
+from attention_book.models.config import ViTConfig
 from attention_book.models.language import CausalLanguageModel
 from attention_book.models.seq2seq import AttentiveSeq2Seq
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import PAD
 from attention_book.training import (
     Batch,
@@ -37,7 +38,7 @@ from attention_book.training import (
     TrainingConfig,
     encode_pairs,
 )
-from attention_book.training.images import train_classifier
+from attention_book.training.classifiers import ImageBatches, train_classifier
 from corpora.biased.replays import ReplayableGrammar
 from experiments.help_pages import RATE, cells, make, text
 from experiments.record import percent, spread
@@ -204,7 +205,8 @@ def models(seed: int) -> Iterator[tuple[str, nn.Module, list[Example]]]:
         )
     )
     train_set, (images, _) = load_digits()
-    train_classifier(vit, train_set, n_epochs=36, seed=seed)
+    batches = ImageBatches(train_set, seed=seed)
+    train_classifier(vit, batches, n_epochs=36, seed=seed)
     yield "digits", vit.eval(), classified(vit.eval(), images, rng)
 
 

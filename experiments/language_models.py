@@ -14,14 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.generation import sampler
-from attention_book.generation.text import generate_text
+from attention_book.generation.text import fill_blank, generate_text
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
-    fill_blank,
 )
-from attention_book.models.ngrams import NGramModel
 from attention_book.tokenizers.special_tokens import BOS, EOS
+from corpora.ngrams import NGramModel
 from experiments.help_pages import RATE, STEPS, cells, make, text
 from experiments.record import percent, spread
 

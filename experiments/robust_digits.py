@@ -15,8 +15,9 @@ from attention_book.evaluation import (
     expected_calibration_error,
     fit_temperature,
 )
-from attention_book.models.vit import ViT, ViTConfig
-from attention_book.training.images import train_classifier
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
+from attention_book.training.classifiers import ImageBatches, train_classifier
 from corpora.biased.images import (
     add_noise,
     adjust_contrast,
@@ -111,9 +112,8 @@ def train(
     model = ViT(config)
     train_classifier(
         model,
-        train_set,
+        ImageBatches(train_set, augmentation=augmentation, seed=seed),
         n_epochs=n_epochs,
-        augmentation=augmentation,
         seed=seed,
     )
     return model

@@ -14,10 +14,17 @@ not follow; without one ("and"), only who does what to whom.
 import torch
 
 from attention_book.evaluation import accuracy_by_group
-from attention_book.models.text import SequenceClassifier, TextConfig
+from attention_book.models.config import TextConfig
+from attention_book.models.text import SequenceClassifier
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training.texts import Example, predict, train_classifier
+from attention_book.training.classifiers import (
+    TextBatches,
+    collate,
+    predict,
+    train_classifier,
+)
+from attention_book.training.loading import Example
 from corpora.biased.shortcuts import HEURISTICS, Inference, make_inferences
 from experiments.record import percent
 
@@ -70,9 +77,10 @@ def train(training: list[Inference], seed: int) -> SequenceClassifier:
     )
     train_classifier(
         model,
-        encode(tokenizer, training),
+        TextBatches(encode(tokenizer, training), seed=seed),
         n_epochs=EPOCHS,
         learning_rate=2e-3,
+        weight_decay=0.1,
         seed=seed,
     )
     return model
@@ -98,7 +106,7 @@ def evaluate(
     model: SequenceClassifier, test: list[Inference]
 ) -> dict[str, float]:
     """Accuracy where overlap says the truth, and where it does not."""
-    found, label = predict(model, encode(tokenizer_of_all(), test))
+    found, label = predict(model, collate(encode(tokenizer_of_all(), test)))
     groups = accuracy_by_group(found == label, [group(pair) for pair in test])
     return {str(name): groups[name] for name in sorted(groups, key=str)}
 
@@ -115,7 +123,9 @@ def run(seed: int) -> dict[str, float]:
             N_TRAIN, n, seed=seed, heuristics=heuristics
         )
         model = train(training, seed)
-        found, label = predict(model, encode(tokenizer_of_all(), training))
+        found, label = predict(
+            model, collate(encode(tokenizer_of_all(), training))
+        )
         learnt = (found == label).double().mean().item()
         results[f"{mix}, training"] = learnt
         for name, value in evaluate(model, test).items():

@@ -6,19 +6,18 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attention_book.models.text import (
-    SequenceClassifier,
-    TextConfig,
-    TokenClassifier,
-)
+from attention_book.models.config import TextConfig
+from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training.texts import (
+from attention_book.training.classifiers import (
     IGNORED,
-    Example,
+    TextBatches,
+    collate,
     predict,
     train_classifier,
 )
+from attention_book.training.loading import Example
 from corpora.tasks.reviews import make_reviews
 from corpora.tasks.sentences import LabelledSentence, draw_sentences
 from corpora.tasks.tags import UPOS
@@ -104,12 +103,13 @@ def run(seed: int) -> dict[str, float]:
             rate = RATE_OF_BAGS if name == "bag" else rates[task]
             train_classifier(
                 model,
-                examples[n_test:],
+                TextBatches(examples[n_test:], seed=seed),
                 n_epochs=EPOCHS[task],
                 learning_rate=rate,
+                weight_decay=0.1,
                 seed=seed,
             )
-            measure(name, *predict(model, examples[:n_test]))
+            measure(name, *predict(model, collate(examples[:n_test])))
 
     sentences = draw_sentences(N_TEST + N_TRAIN, seed)
     tokenizer = WordTokenizer.train([s.english for s in sentences])

@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from attention_book.data.digits import Digits, load_digits
-from attention_book.models.vit import ViT, ViTConfig
-from attention_book.training.images import train_classifier
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
+from attention_book.training.classifiers import ImageBatches, train_classifier
 from experiments.record import percent
 from literate.chapter import defined_in
 
@@ -115,10 +116,9 @@ def run(seed: int) -> dict[str, float]:
             model = make()
             train_classifier(
                 model,
-                seen,
+                ImageBatches(seen, augmentation=augmentation, seed=seed),
                 n_epochs=epochs,
                 learning_rate=RATES[name],
-                augmentation=augmentation,
                 seed=seed,
             )
             found[f"{task}, {name}"] = accuracy(model, unseen)
@@ -126,7 +126,8 @@ def run(seed: int) -> dict[str, float]:
         torch.manual_seed(seed)
         model = vit()
         nn.init.normal_(model.positions.table, std=size)
-        train_classifier(model, train, n_epochs=EPOCHS_POSITIONS, seed=seed)
+        batches = ImageBatches(train, seed=seed)
+        train_classifier(model, batches, n_epochs=EPOCHS_POSITIONS, seed=seed)
         found[f"positions {size}"] = accuracy(model, test)
     return found
 

@@ -13,9 +13,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention_book.compute import get_compute_config
 from attention_book.data.batches import pad
 from attention_book.generation import generate
-from attention_book.models.text import TextConfig
+from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
     BatchLoader,

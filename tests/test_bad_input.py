@@ -56,6 +56,7 @@ from attention_book.interpret import (
     attention_rollout,
 )
 from attention_book.interpret.pictures import HeatMap
+from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.encoder import (
     FeedForward,
     PostNorm,
@@ -75,18 +76,15 @@ from attention_book.models.mask_predict import (
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.text import (
     SequenceClassifier,
-    TextConfig,
     TextEncoder,
     TokenClassifier,
 )
 from attention_book.models.transformer import TransformerConfig
-from attention_book.models.vit import ViTConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from attention_book.training.chunked_loss import chunked_cross_entropy
-from attention_book.training.images import random_affine
 from tests.factories import (
     make_config,
     make_text_config,
@@ -305,10 +303,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "HeatMap": (
             lambda values: HeatMap("", ["a"], ["b", "c"], values),
             {"values": floats(1, 2)},
-        ),
-        "random_affine": (
-            lambda **kw: random_affine(generator=torch.Generator(), **kw),
-            images | {"amount": 0.1},
         ),
         "chunked_cross_entropy": (chunked_cross_entropy, loss),
         "TrainingConfig": (

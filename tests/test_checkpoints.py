@@ -28,13 +28,14 @@ from attention_book.io import (
     save_model,
     write_tensors,
 )
+from attention_book.models.config import ViTConfig
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.transformer import Transformer
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import Tokenizer, WordTokenizer

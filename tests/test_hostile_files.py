@@ -38,7 +38,8 @@ from attention_book.io import (
 )
 from attention_book.io.files import parse_json
 from attention_book.io.pretrained.vit import load_vit
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from tests.factories import make_transformer

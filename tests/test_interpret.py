@@ -31,6 +31,7 @@ from attention_book.interpret import (
     without_heads,
 )
 from attention_book.interpret.pictures import HeatMap, to_html, to_svg
+from attention_book.models.config import TextConfig
 from attention_book.models.graph import GraphAttention, NodeClassifier
 from attention_book.models.language import (
     CausalLanguageModel,
@@ -42,11 +43,7 @@ from attention_book.models.mask_predict import (
 )
 from attention_book.models.seq2seq import AttentiveSeq2Seq
 from attention_book.models.speech import SpeechRecognizer
-from attention_book.models.text import (
-    SequenceClassifier,
-    TextConfig,
-    TokenClassifier,
-)
+from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.models.transformer import Transformer
 from tests.factories import make_vit
 

@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 
 from attention_book.generation import generate_text, sampler
+from attention_book.generation.text import fill_blank
+from attention_book.models.config import TextConfig
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,
-    fill_blank,
     mask_tokens,
 )
-from attention_book.models.ngrams import NGramModel
-from attention_book.models.text import TextConfig
 from attention_book.tokenizers.special_tokens import EOS, PAD
+from corpora.ngrams import NGramModel
 
 
 CONFIG = TextConfig(

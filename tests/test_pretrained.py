@@ -32,8 +32,9 @@ from attention_book.io.pretrained import (
 from attention_book.io.pretrained import folders as folders_module
 from attention_book.io.pretrained.family import from_hf_config
 from attention_book.io.pretrained.folders import FAMILIES
+from attention_book.models.config import TextConfig
 from attention_book.models.language import CausalLanguageModel
-from attention_book.models.text import TextConfig, TextEncoder, TokenClassifier
+from attention_book.models.text import TextEncoder, TokenClassifier
 from attention_book.tokenizers.special_tokens import EOS
 from tests.test_images import a_model
 from tests.torch_state import randomise

@@ -18,14 +18,12 @@ from attention_book.data.lexicon import (
     NUMBERS,
     QUALITIES,
 )
-from attention_book.models.text import (
-    SequenceClassifier,
-    TextConfig,
-    TokenClassifier,
-)
+from attention_book.models.config import TextConfig
+from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS
-from attention_book.training.texts import (
+from attention_book.training.classifiers import (
     IGNORED,
+    TextBatches,
     collate,
     predict,
     train_classifier,
@@ -190,12 +188,13 @@ def test_macro_f1_is_that_of_scikit_learn(page: dict[str, Any]) -> None:
 
 def test_examples_are_padded_with_labels_to_ignore() -> None:
     examples = [([BOS, 5, 4], [IGNORED, 3, 2]), ([BOS, 7], [IGNORED, 1])]
-    token_ids, lengths, labels = collate(examples)
+    (token_ids, lengths), labels, n_targets = collate(examples)
     assert token_ids.tolist() == [[BOS, 5, 4], [BOS, 7, 0]]
     assert lengths.tolist() == [3, 2]
     assert labels.tolist() == [[-100, 3, 2], [-100, 1, -100]]
-    _, _, labels = collate([([BOS, 5, 4], [3]), ([BOS, 7], [0])])
-    assert labels.tolist() == [[3], [0]]
+    assert n_targets == 3
+    _, labels, n_targets = collate([([BOS, 5, 4], [3]), ([BOS, 7], [0])])
+    assert (labels.tolist(), n_targets) == ([[3], [0]], 2)
 
 
 @pytest.mark.parametrize("n_labels_each", ["all", "one"])
@@ -216,17 +215,15 @@ def test_a_trained_classifier_knows_its_examples(n_labels_each: str) -> None:
         model = kind(make_config(d_model=16), 2)
         train_classifier(
             model,
-            examples,
+            TextBatches(examples, batch_tokens=40, seed=seed),
             n_epochs=n_epochs,
             learning_rate=2e-2,
-            batch_tokens=40,
-            seed=seed,
         )
         return model
 
     model = trained(0, 25)
     assert not model.training
-    found, right = predict(model, examples)
+    found, right = predict(model, collate(examples))
     assert right.tolist() == [
         label for _, labels in examples for label in labels if label >= 0
     ]
@@ -249,10 +246,9 @@ def test_the_learning_rate_rises_and_falls(
     monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
     train_classifier(
         make(SequenceClassifier),
-        [(row, [3]) for row in ROWS * 2],
+        TextBatches([(row, [3]) for row in ROWS * 2], batch_tokens=7),
         n_epochs=10,
         learning_rate=0.01,
-        batch_tokens=7,
     )
     assert len(rates) == 10 * 3  # two rows of three tokens fit together
     top = rates.index(max(rates))
@@ -263,17 +259,13 @@ def test_the_learning_rate_rises_and_falls(
 
 def test_what_can_not_be_trained_is_named(unchecked: None) -> None:
     model = make(SequenceClassifier)
-    examples = [([BOS, 5, 4], [3])]
-    rates: list[Any] = [0, -1.0, "x"]
-    for rate in rates:
-        with pytest.raises(ValueError, match="learning_rate must be"):
-            train_classifier(model, examples, n_epochs=1, learning_rate=rate)
+    batches = TextBatches([([BOS, 5, 4], [3])])
+    with pytest.raises(ValueError, match="learning_rate must be"):
+        train_classifier(model, batches, learning_rate=0)
     with pytest.raises(ValueError, match="n_epochs must be at least 1"):
-        train_classifier(model, examples, n_epochs=0, learning_rate=1e-3)
+        train_classifier(model, batches, n_epochs=0)
     with pytest.raises(ValueError, match="examples must not be empty"):
-        train_classifier(model, [], n_epochs=1, learning_rate=1e-3)
-    with pytest.raises(ValueError, match="examples must not be empty"):
-        collate([])
+        TextBatches([])
 
 
 # parts of speech

@@ -19,9 +19,9 @@ from attention_book.training import (
     learning_rate_at,
     validation_loss,
 )
-from attention_book.training.images import (
-    ImageBatch,
+from attention_book.training.classifiers import (
     ImageBatches,
+    LabelledBatch,
     classification_loss,
     random_affine,
     train_classifier,
@@ -291,7 +291,10 @@ def test_training_depends_on_its_seed_alone() -> None:
         torch.manual_seed(0)
         model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
         losses = train_classifier(
-            model, some, n_epochs=9, learning_rate=0.01, seed=seed
+            model,
+            ImageBatches(some, seed=seed),
+            n_epochs=9,
+            learning_rate=0.01,
         )
         assert len(losses) == 9 * 3
         assert not model.training
@@ -305,9 +308,8 @@ def test_it_overfits_one_batch() -> None:
     train, _ = load_digits()
     some = Digits(train.images[:40], train.labels[:40])
     model = make_vit(**DIGIT_SIZES, patch_size=2)
-    train_classifier(
-        model, some, n_epochs=120, learning_rate=4e-3, augmentation=0.0
-    )
+    batches = ImageBatches(some, augmentation=0.0)
+    train_classifier(model, batches, n_epochs=120, learning_rate=4e-3)
     assert (model(some.images).argmax(1) == some.labels).all()
 
 
@@ -317,8 +319,9 @@ def data() -> Digits:
     return Digits(train.images[:130], train.labels[:130])
 
 
-def equal_batches(a: ImageBatch, b: ImageBatch) -> bool:
-    same = torch.equal(a.images, b.images) and torch.equal(a.labels, b.labels)
+def equal_batches(a: LabelledBatch, b: LabelledBatch) -> bool:
+    same = torch.equal(a.inputs[0], b.inputs[0])
+    same = same and torch.equal(a.labels, b.labels)
     return same and a.n_targets == b.n_targets
 
 
@@ -337,7 +340,7 @@ def test_the_same_number_is_the_same_batch(data: Digits) -> None:
 def test_an_epoch_has_each_image_once_in_another_order(data: Digits) -> None:
     batches = ImageBatches(data, batch_size=50, augmentation=0.0)
     epochs = [
-        torch.cat([batches[3 * epoch + i].images for i in range(3)])
+        torch.cat([batches[3 * epoch + i].inputs[0] for i in range(3)])
         for epoch in range(2)
     ]
     assert not torch.equal(*epochs)
@@ -350,7 +353,7 @@ def test_an_epoch_has_each_image_once_in_another_order(data: Digits) -> None:
 def test_each_epoch_augments_in_another_way(data: Digits) -> None:
     one = Digits(data.images[:1], data.labels[:1])
     batches = ImageBatches(one)
-    assert not torch.equal(batches[0].images, batches[1].images)
+    assert not torch.equal(batches[0].inputs[0], batches[1].inputs[0])
     assert torch.equal(batches[1].labels, one.labels)
 
 
@@ -381,7 +384,7 @@ def test_batches_that_can_not_be_made(data: Digits) -> None:
 def test_the_loss_by_hand(data: Digits, label_smoothing: float) -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
     batch = ImageBatches(data)[0]
-    log_probs = model(batch.images).log_softmax(dim=-1)
+    log_probs = model(batch.inputs[0]).log_softmax(dim=-1)
     right = log_probs[torch.arange(64), batch.labels]
     keep = 1 - label_smoothing
     expected = -(keep * right + label_smoothing * log_probs.mean(dim=-1))
@@ -394,8 +397,8 @@ def test_training_is_adamw_in_a_plain_loop(data: Digits) -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
     plain = copy.deepcopy(model)
-    losses = train_classifier(model, data, n_epochs=4, learning_rate=0.3)
     batches = ImageBatches(data)
+    losses = train_classifier(model, batches, n_epochs=4, learning_rate=0.3)
     optimizer = torch.optim.AdamW(plain.parameters(), weight_decay=0.05)
     config = TrainingConfig(
         max_steps=12, learning_rate=0.3, warmup_steps=1, seed=0
@@ -403,7 +406,7 @@ def test_training_is_adamw_in_a_plain_loop(data: Digits) -> None:
     for step in range(1, 13):
         optimizer.param_groups[0]["lr"] = learning_rate_at(step, config)
         batch = batches[step - 1]
-        loss = F.cross_entropy(plain(batch.images), batch.labels)
+        loss = F.cross_entropy(plain(batch.inputs[0]), batch.labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -1,7 +1,7 @@
-# Made from docs/source/text-generation.md (345e24d28f39). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Continuing a prompt with a causal language model.
+# Made from docs/source/text-generation.md (209bc1578553). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Continuing a text, and filling in its blanks.
 
-Explained in the chapter "Continuing, filling blanks, counting n-grams".
+Explained on the page of that name.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,14 @@ from attention_book.generation.decoder import (
 )
 from attention_book.generation.generate import generate
 from attention_book.generation.strategies import NextToken, greedy
-from attention_book.models.language import CausalLanguageModel
+from attention_book.models.language import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+)
 from attention_book.tokenizers.special_tokens import EOS
 
 
-__all__ = ["PromptDecoder", "generate_text"]
+__all__ = ["PromptDecoder", "fill_blank", "generate_text"]
 
 
 class PromptDecoder:
@@ -88,3 +91,38 @@ def generate_text(
         eos_id=eos_id,
     )
     return [*prompt, *found]
+
+
+@torch.no_grad()
+def fill_blank(
+    model: MaskedLanguageModel,
+    token_ids: Sequence[int],
+    mask_id: int,
+    *,
+    n_best: int = 5,
+) -> list[list[tuple[int, float]]]:
+    """Return the most probable tokens for each `<mask>`, the best first.
+
+    Args:
+        model: In eval mode.
+        token_ids: Of a text in which one or more tokens are mask_id.
+        mask_id: The id of `<mask>`, which is never a candidate.
+        n_best: How many candidates to return.
+
+    Returns:
+        For each `<mask>` pairs of token id and probability.
+
+    Raises:
+        ValueError: There is no `<mask>`, or an id or n_best is out of range.
+    """
+    check_size("n_best", n_best)
+    n_best = min(n_best, model.config.vocab_size - 1)
+    ids = torch.tensor([list(token_ids)]).to(model.bias.device)
+    is_blank = ids[0] == mask_id
+    if not is_blank.any():
+        raise ValueError(f"token_ids must hold mask_id {mask_id}, got none")
+    logits = model(ids)[0, is_blank].float()
+    logits[:, mask_id] = float("-inf")
+    best = logits.softmax(-1).topk(n_best)
+    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [list(zip(*pair, strict=True)) for pair in pairs]

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (488edb30d4ae). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (f8cbc9bf2f0f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Whole models in one file each, with tokenizers and labels.
 
 Explained on the page "Files and checkpoints".
@@ -22,14 +22,14 @@ from attention_book.io.tensors import (
     open_tensors,
     write_tensors,
 )
-from attention_book.models.config import TransformerConfig
+from attention_book.models.config import TransformerConfig, ViTConfig
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
 )
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.transformer import Transformer
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.tokenizers.bpe import (
     tokenizer_from_json,
     tokenizer_to_json,

@@ -1,5 +1,5 @@
-# Made from docs/source/configurations.md (2b1a80faf76e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""How large a model is. Explained in "The two configurations"."""
+# Made from docs/source/configurations.md (f83a7304985d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""How large a model is. Explained on the page "Configurations"."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,10 +12,22 @@ from torch import nn
 from attention_book._checks import check_fields, check_heads, check_size
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
-from attention_book.models.encoder import FeedForward, SwiGLU
+from attention_book.models.encoder import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    SwiGLU,
+)
 
 
-__all__ = ["PRESETS", "TransformerConfig", "layer_options"]
+__all__ = [
+    "PRESETS",
+    "TextConfig",
+    "TransformerConfig",
+    "ViTConfig",
+    "layer_options",
+    "make_encoder",
+]
 
 
 _FeedForward = Literal["relu", "gelu", "swiglu"]
@@ -115,3 +127,120 @@ def layer_options(config: TransformerConfig) -> dict[str, Any]:
         "self_attention": partial(attention, n_kv_heads=config.n_kv_heads),
         "feed_forward": _FEED_FORWARDS[config.feed_forward],
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextConfig:
+    """The hyperparameters of a model that reads text: by default BERT-base's.
+
+    Attributes:
+        vocab_size: Size of the vocabulary.
+        max_length: How many learned positions there are.
+        n_segments: How many segment embeddings there are; 0 for none.
+        d_model: Width of the token vectors.
+        n_heads: Number of heads; divides d_model.
+        d_ff: Width in the middle of the feed-forward networks.
+        n_layers: Number of layers.
+        dropout: Dropout rate of the embeddings and of each sublayer's output.
+        norm: Layer normalisation after each sublayer, as in BERT, or before
+            it, as in GPT-2.
+        activation: Of the feed-forward networks; gelu_tanh is GPT-2's.
+        epsilon: What layer normalisation adds to the variance.
+
+    Source: Devlin et al. (2019), §3; Radford et al. (2019), §2.3.
+    """
+
+    vocab_size: int
+    max_length: int = 512
+    n_segments: int = 0
+    d_model: int = 768
+    n_heads: int = 12
+    d_ff: int = 3072
+    n_layers: int = 12
+    dropout: float = 0.1
+    norm: Literal["post", "pre"] = "pre"
+    activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        _check_sizes(self, n_segments=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViTConfig:
+    """The hyperparameters of a ViT: by default ViT-B/16 for ImageNet.
+
+    Attributes:
+        image_size: Height and width of the images.
+        patch_size: Height and width of a patch; divides image_size.
+        n_channels: 3 for colour, 1 for grey.
+        n_classes: Number of classes; 0 for a model without a head.
+        d_model: Width of the token vectors.
+        n_heads: Number of heads; divides d_model.
+        d_ff: Width in the middle of the feed-forward networks.
+        n_layers: Number of layers.
+        dropout: Dropout rate, applied as in the paper's appendix B.1.
+        pooling: What is classified: a class token, or the mean of all.
+        epsilon: What layer normalisation adds to the variance.
+
+    Source: Dosovitskiy et al. (2021), table 1.
+    """
+
+    image_size: int = 224
+    patch_size: int = 16
+    n_channels: int = 3
+    n_classes: int = 1000
+    d_model: int = 768
+    n_heads: int = 12
+    d_ff: int = 3072
+    n_layers: int = 12
+    dropout: float = 0.0
+    pooling: Literal["class", "mean"] = "class"
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check_sizes(self, n_classes=0)
+        if self.image_size % self.patch_size:
+            raise ValueError(
+                f"patch_size must divide image_size = {self.image_size}, "
+                f"got {self.patch_size}"
+            )
+
+    @property
+    def grid(self) -> int:
+        """How many patches stand side by side."""
+        return self.image_size // self.patch_size
+
+
+def _check_sizes(config: TextConfig | ViTConfig, **least: int) -> None:
+    """Raise ValueError if a field is wrong; least are other least values."""
+    check_fields(config, least=least, rates=["dropout"], positive=["epsilon"])
+    check_heads(config.d_model, config.n_heads, config.n_heads)
+
+
+def make_encoder(
+    n_layers: int,
+    d_model: int,
+    n_heads: int,
+    d_ff: int,
+    *,
+    norm: Literal["post", "pre"] = "pre",
+    dropout: float = 0.0,
+    eps: float = 1e-5,
+    feed_forward: Callable[[int, int], nn.Module] = _FEED_FORWARDS["gelu"],
+) -> Encoder:
+    """Return layers of one kind; all else is as EncoderLayer has it."""
+    layers = [
+        EncoderLayer(
+            d_model,
+            n_heads,
+            d_ff,
+            norm=norm,
+            dropout=dropout,
+            eps=eps,
+            feed_forward=feed_forward,
+        )
+        for _ in range(n_layers)
+    ]
+    last = nn.LayerNorm(d_model, eps=eps) if norm == "pre" else None
+    return Encoder(layers, last)

@@ -1,8 +1,7 @@
-# Made from docs/beyond/speech-and-graphs.md (203a8f43390f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/speech-and-graphs.md (7716b5aad53d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention on graphs. Explained in the chapter "Speech and graphs"."""
 
 from collections.abc import Iterable
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from attention_book._checks import check_size
 from attention_book.attention.functional import masked_softmax
 from attention_book.attention.multi_head import merge_heads, split_heads
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
+from attention_book.models.config import make_encoder
 
 
 __all__ = ["GraphAttention", "NodeClassifier", "neighbour_mask"]
@@ -117,17 +116,7 @@ class NodeClassifier(nn.Module):
     ) -> None:
         super().__init__()
         self.embed = nn.Linear(d_in, d_model)
-        layers = [
-            EncoderLayer(
-                d_model,
-                n_heads,
-                d_ff,
-                norm="pre",
-                feed_forward=partial(FeedForward, activation=F.gelu),
-            )
-            for _ in range(n_layers)
-        ]
-        self.encoder = Encoder(layers, nn.LayerNorm(d_model))
+        self.encoder = make_encoder(n_layers, d_model, n_heads, d_ff)
         self.head = nn.Linear(d_model, n_classes)
 
     def forward(

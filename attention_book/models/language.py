@@ -1,4 +1,4 @@
-# Made from docs/language/language-models.md (d6ec35acc45e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/language-models.md (b5f5834b5316). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """GPT and BERT. Explained in the chapter "BERT and GPT"."""
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 from attention_book._checks import check_size, check_token_ids
 from attention_book.attention.caches import KeyValueCache
-from attention_book.models.text import TextConfig, TextEncoder
+from attention_book.models.config import TextConfig
+from attention_book.models.text import TextEncoder
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 
 
 __all__ = [
     "CausalLanguageModel",
     "MaskedLanguageModel",
-    "fill_blank",
     "mask_tokens",
 ]
 
@@ -127,38 +127,3 @@ def mask_tokens(
     inputs = torch.where(swapped, random_ids, token_ids)
     inputs = inputs.masked_fill(masked, mask_id)
     return inputs, token_ids.masked_fill(~chosen, -100)
-
-
-@torch.no_grad()
-def fill_blank(
-    model: MaskedLanguageModel,
-    token_ids: Sequence[int],
-    mask_id: int,
-    *,
-    n_best: int = 5,
-) -> list[list[tuple[int, float]]]:
-    """Return the most probable tokens for each `<mask>`, the best first.
-
-    Args:
-        model: In eval mode.
-        token_ids: Of a text in which one or more tokens are mask_id.
-        mask_id: The id of `<mask>`, which is never a candidate.
-        n_best: How many candidates to return.
-
-    Returns:
-        For each `<mask>` pairs of token id and probability.
-
-    Raises:
-        ValueError: There is no `<mask>`, or an id or n_best is out of range.
-    """
-    check_size("n_best", n_best)
-    n_best = min(n_best, model.config.vocab_size - 1)
-    ids = torch.tensor([list(token_ids)]).to(model.bias.device)
-    is_blank = ids[0] == mask_id
-    if not is_blank.any():
-        raise ValueError(f"token_ids must hold mask_id {mask_id}, got none")
-    logits = model(ids)[0, is_blank].float()
-    logits[:, mask_id] = float("-inf")
-    best = logits.softmax(-1).topk(n_best)
-    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    return [list(zip(*pair, strict=True)) for pair in pairs]

@@ -1,8 +1,7 @@
-# Made from docs/beyond/speech-and-graphs.md (9e3dd6868138). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/speech-and-graphs.md (cc16ff13f951). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Speech recognition. Explained in the chapter "Speech and graphs"."""
 
 from collections.abc import Iterable
-from functools import partial
 from itertools import groupby
 
 import torch.nn.functional as F
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from attention_book._checks import check_lengths
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.positions import SinusoidalPositions
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
+from attention_book.models.config import make_encoder
 
 
 __all__ = ["BLANK", "SpeechRecognizer", "ctc_collapse"]
@@ -55,17 +54,7 @@ class SpeechRecognizer(nn.Module):
         self.conv1 = nn.Conv1d(n_mels, d_model, 3, padding=1)
         self.conv2 = nn.Conv1d(d_model, d_model, 3, stride=2, padding=1)
         self.positions = SinusoidalPositions(d_model)
-        layers = [
-            EncoderLayer(
-                d_model,
-                n_heads,
-                d_ff,
-                norm="pre",
-                feed_forward=partial(FeedForward, activation=F.gelu),
-            )
-            for _ in range(n_layers)
-        ]
-        self.encoder = Encoder(layers, nn.LayerNorm(d_model))
+        self.encoder = make_encoder(n_layers, d_model, n_heads, d_ff)
         self.head = nn.Linear(d_model, 1 + n_labels)
 
     def forward(

@@ -1,10 +1,8 @@
-# Made from docs/language/tasks.md (5845510eb3c1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (5415b0ed164c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Models that read text. Explained in the chapter "Three shapes of task"."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -12,8 +10,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import (
-    check_fields,
-    check_heads,
     check_size,
     check_source,
     check_token_ids,
@@ -21,58 +17,15 @@ from attention_book._checks import (
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.positions import LearnedPositions
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
+from attention_book.models.config import TextConfig, make_encoder
+from attention_book.models.encoder import FeedForward
 
 
 __all__ = [
     "SequenceClassifier",
-    "TextConfig",
     "TextEncoder",
     "TokenClassifier",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextConfig:
-    """The hyperparameters of a model that reads text: by default BERT-base's.
-
-    Attributes:
-        vocab_size: Size of the vocabulary.
-        max_length: How many learned positions there are.
-        n_segments: How many segment embeddings there are; 0 for none.
-        d_model: Width of the token vectors.
-        n_heads: Number of heads; divides d_model.
-        d_ff: Width in the middle of the feed-forward networks.
-        n_layers: Number of layers.
-        dropout: Dropout rate of the embeddings and of each sublayer's output.
-        norm: Layer normalisation after each sublayer, as in BERT, or before
-            it, as in GPT-2.
-        activation: Of the feed-forward networks; gelu_tanh is GPT-2's.
-        epsilon: What layer normalisation adds to the variance.
-
-    Source: Devlin et al. (2019), §3; Radford et al. (2019), §2.3.
-    """
-
-    vocab_size: int
-    max_length: int = 512
-    n_segments: int = 0
-    d_model: int = 768
-    n_heads: int = 12
-    d_ff: int = 3072
-    n_layers: int = 12
-    dropout: float = 0.1
-    norm: Literal["post", "pre"] = "pre"
-    activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
-    epsilon: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            least={"n_segments": 0},
-            rates=["dropout"],
-            positive=["epsilon"],
-        )
-        check_heads(self.d_model, self.n_heads, self.n_heads)
 
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -104,24 +57,21 @@ class TextEncoder(nn.Module):
         if c.n_segments:
             self.segments = nn.Embedding(c.n_segments, c.d_model)
             nn.init.normal_(self.segments.weight, std=0.02)
-        norm = nn.LayerNorm(c.d_model, eps=c.epsilon)
-        is_post = c.norm == "post"
-        self.embedding_norm = norm if is_post else nn.Identity()
+        self.embedding_norm: nn.Module = nn.Identity()
+        if c.norm == "post":
+            self.embedding_norm = nn.LayerNorm(c.d_model, eps=c.epsilon)
         self.dropout = nn.Dropout(c.dropout)
         activation = _ACTIVATIONS[c.activation]
-        layers = [
-            EncoderLayer(
-                c.d_model,
-                c.n_heads,
-                c.d_ff,
-                norm=c.norm,
-                dropout=c.dropout,
-                eps=c.epsilon,
-                feed_forward=partial(FeedForward, activation=activation),
-            )
-            for _ in range(c.n_layers)
-        ]
-        self.encoder = Encoder(layers, None if is_post else norm)
+        self.encoder = make_encoder(
+            c.n_layers,
+            c.d_model,
+            c.n_heads,
+            c.d_ff,
+            norm=c.norm,
+            dropout=c.dropout,
+            eps=c.epsilon,
+            feed_forward=partial(FeedForward, activation=activation),
+        )
 
     def forward(
         self,
@@ -142,7 +92,7 @@ class TextEncoder(nn.Module):
             is_causal: Whether tokens see only what comes before them.
             caches: One for each layer, with the tokens before; is_causal.
         """
-        _check_text(self.config, token_ids, lengths, segment_ids)
+        self._check(token_ids, lengths, segment_ids)
         if caches is not None and (not is_causal or lengths is not None):
             raise ValueError(
                 "caches want is_causal and no lengths, got "
@@ -160,27 +110,27 @@ class TextEncoder(nn.Module):
             mask = padding_mask(lengths, token_ids.shape[1])
         return self.encoder(x, mask, caches, is_causal=is_causal)
 
-
-def _check_text(
-    config: TextConfig,
-    token_ids: Tensor,
-    lengths: Tensor | None,
-    segment_ids: Tensor | None,
-) -> None:
-    """Raise ValueError unless a trunk can read these."""
-    check_token_ids("token_ids", token_ids, config.vocab_size)
-    if lengths is not None:
-        check_source(token_ids, lengths, config.vocab_size)
-    if segment_ids is None:
-        return
-    if not config.n_segments:
-        raise ValueError("segment_ids must be None: n_segments is 0")
-    check_token_ids("segment_ids", segment_ids, config.n_segments)
-    if segment_ids.shape != token_ids.shape:
-        raise ValueError(
-            "segment_ids must be of the shape of token_ids, "
-            f"{tuple(token_ids.shape)}, got {tuple(segment_ids.shape)}"
-        )
+    def _check(
+        self,
+        token_ids: Tensor,
+        lengths: Tensor | None,
+        segment_ids: Tensor | None,
+    ) -> None:
+        """Raise ValueError unless the trunk can read these."""
+        c = self.config
+        check_token_ids("token_ids", token_ids, c.vocab_size)
+        if lengths is not None:
+            check_source(token_ids, lengths, c.vocab_size)
+        if segment_ids is None:
+            return
+        if self.segments is None:
+            raise ValueError("segment_ids must be None: n_segments is 0")
+        check_token_ids("segment_ids", segment_ids, c.n_segments)
+        if segment_ids.shape != token_ids.shape:
+            raise ValueError(
+                "segment_ids must be of the shape of token_ids, "
+                f"{tuple(token_ids.shape)}, got {tuple(segment_ids.shape)}"
+            )
 
 
 class TokenClassifier(nn.Module):

@@ -1,22 +1,21 @@
-# Made from docs/beyond/vit.md (ffaf5da6e6b8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/vit.md (68bb3bd02980). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The Vision Transformer. Explained in the chapter of that name."""
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_fields, check_heads
 from attention_book.attention.positions import LearnedPositions
-from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
+from attention_book.models.config import ViTConfig, make_encoder
+from attention_book.models.encoder import FeedForward
 
 
-__all__ = ["SIZES", "Images", "ViT", "ViTConfig", "patchify", "resize"]
+__all__ = ["Images", "ViT", "patchify", "resize"]
 
 
 Images = Float[Tensor, "batch channels height width"]
@@ -38,58 +37,6 @@ def patchify(
     x = images.reshape(batch, channels, rows, size, columns, size)
     x = x.permute(0, 2, 4, 3, 5, 1)  # b h w p1 p2 c
     return x.reshape(batch, rows * columns, size * size * channels)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViTConfig:
-    """The hyperparameters of a ViT: by default ViT-B/16 for ImageNet.
-
-    Attributes:
-        image_size: Height and width of the images.
-        patch_size: Height and width of a patch; divides image_size.
-        n_channels: 3 for colour, 1 for grey.
-        n_classes: Number of classes; 0 for a model without a head.
-        d_model: Width of the token vectors.
-        n_heads: Number of heads; divides d_model.
-        d_ff: Width in the middle of the feed-forward networks.
-        n_layers: Number of layers.
-        dropout: Dropout rate, applied as in the paper's appendix B.1.
-        pooling: What is classified: a class token, or the mean of all.
-        epsilon: What layer normalisation adds to the variance.
-
-    Source: Dosovitskiy et al. (2021), table 1.
-    """
-
-    image_size: int = 224
-    patch_size: int = 16
-    n_channels: int = 3
-    n_classes: int = 1000
-    d_model: int = 768
-    n_heads: int = 12
-    d_ff: int = 3072
-    n_layers: int = 12
-    dropout: float = 0.0
-    pooling: Literal["class", "mean"] = "class"
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            least={"n_classes": 0},
-            rates=["dropout"],
-            positive=["epsilon"],
-        )
-        check_heads(self.d_model, self.n_heads, self.n_heads)
-        if self.image_size % self.patch_size:
-            raise ValueError(
-                f"patch_size must divide image_size = {self.image_size}, "
-                f"got {self.patch_size}"
-            )
-
-    @property
-    def grid(self) -> int:
-        """How many patches stand side by side."""
-        return self.image_size // self.patch_size
 
 
 class ViT(nn.Module):
@@ -116,19 +63,15 @@ class ViT(nn.Module):
         feed_forward = partial(
             FeedForward, activation=F.gelu, dropout=c.dropout
         )
-        layers = [
-            EncoderLayer(
-                c.d_model,
-                c.n_heads,
-                c.d_ff,
-                norm="pre",
-                dropout=c.dropout,
-                eps=c.epsilon,
-                feed_forward=feed_forward,
-            )
-            for _ in range(c.n_layers)
-        ]
-        self.encoder = Encoder(layers, nn.LayerNorm(c.d_model, eps=c.epsilon))
+        self.encoder = make_encoder(
+            c.n_layers,
+            c.d_model,
+            c.n_heads,
+            c.d_ff,
+            dropout=c.dropout,
+            eps=c.epsilon,
+            feed_forward=feed_forward,
+        )
         self.head: nn.Module = nn.Identity()
         if c.n_classes:
             self.head = nn.Linear(c.d_model, c.n_classes)
@@ -159,14 +102,6 @@ def _check_images(images: Tensor, c: ViTConfig) -> None:
             f"images must be floating-point (batch, {wanted}), "
             f"got {images.dtype} of shape {tuple(images.shape)}"
         )
-
-
-SIZES = {  # Touvron et al. (2021) and Dosovitskiy et al. (2021), tables 1
-    "tiny": {"d_model": 192, "n_heads": 3, "d_ff": 768, "n_layers": 12},
-    "small": {"d_model": 384, "n_heads": 6, "d_ff": 1536, "n_layers": 12},
-    "base": {"d_model": 768, "n_heads": 12, "d_ff": 3072, "n_layers": 12},
-    "large": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "n_layers": 24},
-}
 
 
 @torch.no_grad()

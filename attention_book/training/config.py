@@ -1,5 +1,5 @@
-# Made from docs/source/configurations.md (2d483f8d5509). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""How a model is trained. Explained in "The two configurations"."""
+# Made from docs/source/configurations.md (84b9166b9d8c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""How a model is trained. Explained on the page "Configurations"."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -34,11 +34,12 @@ from attention_book.generation.classifier import (
     MIN_CONFIDENCE,
     Classifier,
 )
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
 from attention_book.training import Trainer, TrainingConfig
-from attention_book.training.images import (
-    ImageBatch,
+from attention_book.training.classifiers import (
     ImageBatches,
+    LabelledBatch,
     random_affine,
 )
 from corpora.bundled import strokes
@@ -144,14 +145,14 @@ def training_set(seed: int) -> Digits:
 # Training
 
 
-def loss_fn(model: nn.Module, batch: ImageBatch, _: float) -> Tensor:
+def loss_fn(model: nn.Module, batch: LabelledBatch, _: float) -> Tensor:
     """Cross-entropy; what is no digit should be each of them alike.
 
     Source: Hendrycks et al. (2019), Deep Anomaly Detection with Outlier
         Exposure, for the last.
     """
     targets = torch.cat([torch.eye(10), torch.full((1, 10), 0.1)])
-    return F.cross_entropy(model(batch.images).float(), targets[batch.labels])
+    return F.cross_entropy(model(*batch.inputs).float(), targets[batch.labels])
 
 
 def train(seed: int) -> ViT:

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.training.speech import minimize
+from corpora.minimize import minimize
 
 
 __all__ = ["Graphs", "hop_distances", "make_graphs", "train_on_graphs"]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_book.data.spectrogram import log_mel_spectrogram
 from attention_book.models.speech import ctc_collapse
-from attention_book.training.speech import minimize
+from corpora.minimize import minimize
 from corpora.sounds.words import Utterance, add_noise
 
 

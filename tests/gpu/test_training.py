@@ -30,7 +30,7 @@ from attention_book.training.chunked_loss import (
     chunked_cross_entropy,
     chunked_translation_loss,
 )
-from attention_book.training.images import ImageBatches
+from attention_book.training.classifiers import ImageBatches
 from tests.factories import make_examples, make_transformer
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_book.data.digits import Digits
 from attention_book.interpret import attention_rollout, mixing_matrices
 from attention_book.models.vit import ViT, resize
-from attention_book.training.images import train_classifier
+from attention_book.training.classifiers import ImageBatches, train_classifier
 from tests.factories import compile_backend, make_vit
 
 
@@ -86,5 +86,7 @@ def test_training_lowers_the_loss(device: torch.device) -> None:
     sizes = {"image_size": 8, "patch_size": 2, "n_channels": 1}
     model = a_model(**sizes, n_classes=4).to(device)
     data = Digits(x.to(device), labels.to(device))
-    losses = train_classifier(model, data, n_epochs=60, augmentation=0.0)
+    losses = train_classifier(
+        model, ImageBatches(data, augmentation=0.0), n_epochs=60
+    )
     assert losses[-1] < 0.5 * losses[0]

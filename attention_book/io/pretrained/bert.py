@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (2f94538a545a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (4e1caf0e454b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Three models of BERT, as transformers saves them.
 
 Explained on the page "Folders of pretrained models".
@@ -11,12 +11,9 @@ from torch import nn
 from attention_book.io.pretrained.family import Family
 from attention_book.io.pretrained.layers import map_layer, map_weights
 from attention_book.io.pretrained.layout import Layout, WeightSlot
+from attention_book.models.config import TextConfig
 from attention_book.models.language import MaskedLanguageModel
-from attention_book.models.text import (
-    SequenceClassifier,
-    TextConfig,
-    TokenClassifier,
-)
+from attention_book.models.text import SequenceClassifier, TokenClassifier
 
 
 __all__ = ["BERT_FAMILIES", "bert_layout"]

@@ -1,4 +1,4 @@
-# Made from docs/language/pretrained.md (87a21c65e798). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/pretrained.md (ed4bbee3650b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """GPT-2, as transformers saves it.
 
 Explained in the chapter "Pretrained weights".
@@ -11,8 +11,8 @@ from torch import nn
 from attention_book.io.pretrained.family import Family
 from attention_book.io.pretrained.layers import map_layer, map_weights
 from attention_book.io.pretrained.layout import Layout, WeightSlot
+from attention_book.models.config import TextConfig
 from attention_book.models.language import CausalLanguageModel
-from attention_book.models.text import TextConfig
 
 
 __all__ = ["GPT2", "GPT2_CONFIG", "GPT2_LAYER", "gpt2_layout"]

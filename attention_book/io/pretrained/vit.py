@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (251d0e4d78cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (c9edcf70db48). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Vision Transformers, as transformers and timm save them.
 
 Explained on the page "Folders of pretrained models".
@@ -23,7 +23,8 @@ from attention_book.io.pretrained.family import (
 from attention_book.io.pretrained.layers import map_layer, map_weights
 from attention_book.io.pretrained.layout import Layout, WeightSlot
 from attention_book.io.tensors import Tensors, open_tensors
-from attention_book.models.vit import ViT, ViTConfig
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
 
 
 __all__ = ["VIT", "load_vit"]

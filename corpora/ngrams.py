@@ -1,5 +1,4 @@
-# Made from docs/language/language-models.md (c72b7fc55614). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Kneser–Ney n-grams. Explained in the chapter "BERT and GPT"."""
+"""N-gram models with Kneser–Ney smoothing, to compare language models with."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,31 +1,57 @@
-# Made from docs/source/images.md (8ed9236706bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Training image classifiers, as the chapter "Vision Transformer" does."""
+# Made from docs/source/classifiers.md (c08d3a4d8a31). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Training classifiers of images and of texts.
+
+Explained on the page "Training classifiers".
+"""
 
 import hashlib
 import math
 import random
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
-from attention_book._checks import check_number, check_size
+from attention_book._checks import check_size
+from attention_book.data.batches import pad
 from attention_book.data.digits import Digits
 from attention_book.models.vit import Images
 from attention_book.training.config import TrainingConfig
-from attention_book.training.loading import to_device
+from attention_book.training.loading import (
+    BatchSource,
+    Example,
+    TranslationBatches,
+    to_device,
+)
 from attention_book.training.loop import Trainer
 
 
 __all__ = [
-    "ImageBatch",
+    "IGNORED",
     "ImageBatches",
+    "LabelledBatch",
+    "TextBatches",
     "classification_loss",
+    "collate",
+    "predict",
     "random_affine",
     "train_classifier",
 ]
+
+
+IGNORED = -100  # the label that cross_entropy leaves out
+
+
+class LabelledBatch(NamedTuple):
+    """Examples that are trained on together."""
+
+    inputs: tuple[Tensor, ...]  # what the model takes
+    labels: Int[Tensor, "..."]  # IGNORED where there is none
+    n_targets: int  # labels that count
 
 
 def random_affine(
@@ -35,31 +61,12 @@ def random_affine(
 
     amount is the standard deviation of the six numbers of the map; a shift
     of 1 is half the image.
-
-    Raises:
-        ValueError: No images, or an amount that is no number.
     """
-    fits = images.ndim == 4 and images.is_floating_point()
-    if not fits or not images.numel():
-        raise ValueError(
-            "images must be a floating-point tensor (batch, channels, height, "
-            f"width), not empty, got {images.dtype} of shape "
-            f"{tuple(images.shape)}"
-        )
-    check_number("amount", amount)
     noise = torch.randn(len(images), 2, 3, generator=generator)
     maps = (torch.eye(2, 3) + amount * noise).to(images.dtype)
     (maps,) = to_device([maps], images.device)
     grid = F.affine_grid(maps, list(images.shape), align_corners=False)
     return F.grid_sample(images, grid, align_corners=False)
-
-
-class ImageBatch(NamedTuple):
-    """Images that are trained on together."""
-
-    images: Images
-    labels: Int[Tensor, " batch"]
-    n_targets: int  # labels in the batch
 
 
 class ImageBatches:
@@ -110,7 +117,7 @@ class ImageBatches:
         (order,) = to_device([order], self.data.images.device)
         return torch.split(order, self.batch_size)
 
-    def __getitem__(self, number: int) -> ImageBatch:
+    def __getitem__(self, number: int) -> LabelledBatch:
         epoch, i = divmod(number, len(self.order))
         if epoch != self._epoch:
             self._epoch = epoch
@@ -120,7 +127,7 @@ class ImageBatches:
         if self.augmentation:
             generator = self._generator(f"batch {number}")
             images = random_affine(images, self.augmentation, generator)
-        return ImageBatch(images, self.data.labels[rows], len(rows))
+        return LabelledBatch((images,), self.data.labels[rows], len(rows))
 
     def fingerprint(self) -> str:
         """Return a digest of the batches, by which a run knows its own."""
@@ -132,43 +139,89 @@ class ImageBatches:
         return digest.hexdigest()
 
 
+def collate(
+    examples: Sequence[Example], device: torch.device | str = "cpu"
+) -> LabelledBatch:
+    """Pad texts and their labels to one batch."""
+    token_ids, lengths = pad([tokens for tokens, _ in examples])
+    each = [torch.tensor(label) for _, label in examples]
+    labels = pad_sequence(each, True, IGNORED)
+    n_targets = int((labels != IGNORED).sum())
+    moved = to_device([token_ids, lengths, labels], torch.device(device))
+    return LabelledBatch((moved[0], moved[1]), moved[2], n_targets)
+
+
+class TextBatches(TranslationBatches):
+    """Batches without end of texts: token ids, and one or several labels.
+
+    Args:
+        examples: As many labels as tokens each, or one.
+        batch_tokens: Largest size of a batch, padding included.
+        seed: Decides the order of the batches.
+        device: Where the batches shall lie.
+
+    Raises:
+        ValueError: There are no examples, or one is longer than a batch.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        *,
+        batch_tokens: int = 600,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        config = TrainingConfig(batch_tokens=batch_tokens, seed=seed)
+        super().__init__(examples, config, device)
+
+    def collate(self, rows: Sequence[Example]) -> LabelledBatch:
+        return collate(rows, self.device)
+
+
 def classification_loss(
-    model: nn.Module, batch: ImageBatch, label_smoothing: float = 0.0
+    model: nn.Module, batch: LabelledBatch, label_smoothing: float = 0.0
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of the labels under the model's logits."""
-    logits = model(batch.images)
+    logits = model(*batch.inputs).flatten(0, -2)
     return F.cross_entropy(
-        logits.float(), batch.labels, label_smoothing=label_smoothing
+        logits.float(),
+        batch.labels.flatten(),
+        ignore_index=IGNORED,
+        label_smoothing=label_smoothing,
     )
 
 
 def train_classifier(
     model: nn.Module,
-    data: Digits,
+    batches: BatchSource,
     *,
     n_epochs: int = 40,
     learning_rate: float = 2e-3,
-    augmentation: float = 0.1,
+    weight_decay: float = 0.05,
     seed: int = 0,
 ) -> list[float]:
-    """Train any classifier of images in batches of 64; return its losses.
+    """Train any classifier in place, leave it in eval mode; return losses.
 
     Args:
-        model: From images to logits; is trained in place, on data's device.
-        data: The training set.
-        n_epochs: How often it sees each image.
-        learning_rate: The peak, at the end of the warm-up.
-        augmentation: The amount of random_affine.
-        seed: Decides dropout, order of the images, and their augmentation.
+        model: From the inputs of a batch to logits, on the batches' device.
+        batches: An ImageBatches, a TextBatches, or another source.
+        n_epochs: How often each example is seen.
+        learning_rate: Where the cosine begins, after a tenth of the steps.
+        weight_decay: AdamW's.
+        seed: Decides dropout.
+
+    Raises:
+        ValueError: A number is out of range.
     """
-    batches = ImageBatches(data, augmentation=augmentation, seed=seed)
+    check_size("n_epochs", n_epochs)
     max_steps = n_epochs * len(batches)
     config = TrainingConfig(
         max_steps=max_steps,
         learning_rate=learning_rate,
         warmup_steps=max(1, max_steps // 10),
         betas=(0.9, 0.999),
-        weight_decay=0.05,
+        weight_decay=weight_decay,
         max_grad_norm=math.inf,
         seed=seed,
     )
@@ -177,3 +230,14 @@ def train_classifier(
         trainer.step()
     model.eval()
     return trainer.losses
+
+
+@torch.no_grad()
+def predict(
+    model: nn.Module, batch: LabelledBatch
+) -> tuple[Int[Tensor, " labels"], Int[Tensor, " labels"]]:
+    """Return the labels that a model finds and the right ones, one by one."""
+    labels = batch.labels
+    found = model(*batch.inputs).argmax(dim=-1).view(labels.shape)
+    real = labels != IGNORED
+    return found[real], labels[real]

@@ -1,5 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (98f7d98f2c9b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Training on batches drawn at random. Explained in "Training"."""
+"""Train on batches that are drawn at random, each by a number and a seed."""
 
 import random
 from collections.abc import Callable
