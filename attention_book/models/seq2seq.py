@@ -1,8 +1,5 @@
-# Made from docs/attention/recurrent.md (2d2a75d6be56). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Recurrent encoder–decoders, without attention and with it.
-
-Explained in the chapter "Encoder–decoder with attention".
-"""
+# Made from docs/attention/recurrent.md (6ed3dcf9a0a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Recurrent models. Explained in "Encoder–decoder with attention"."""
 
 from typing import NamedTuple
 
@@ -102,10 +99,8 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(2 * d_model, target_vocab_size)
 
     def context_vectors(
-        self,
-        states: Float[Tensor, "batch target d_model"],
-        encoded: EncoderOutput,
-    ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
+        self, states: Tensor, encoded: EncoderOutput
+    ) -> tuple[Tensor, Tensor | None]:
         """Return a context vector for each state, and attention weights."""
         return encoded.context[:, None].expand_as(states), None
 
@@ -159,10 +154,8 @@ class AttentiveSeq2Seq(Seq2Seq):
         )
 
     def context_vectors(
-        self,
-        states: Float[Tensor, "batch target d_model"],
-        encoded: EncoderOutput,
-    ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
+        self, states: Tensor, encoded: EncoderOutput
+    ) -> tuple[Tensor, Tensor | None]:
         """Return a context vector for each state, and attention weights."""
         keys = encoded.states  # and values
         return self.attention(states, keys, keys, encoded.mask)
