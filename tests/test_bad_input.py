@@ -71,7 +71,6 @@ from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
     mask_predict,
-    random_mask,
 )
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.text import (
@@ -85,6 +84,7 @@ from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from attention_book.training.chunked_loss import chunked_cross_entropy
+from attention_book.training.mask_predict import random_mask
 from tests.factories import (
     make_config,
     make_text_config,

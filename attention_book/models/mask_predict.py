@@ -1,9 +1,8 @@
-# Made from docs/beyond/denoising.md (044112fdfa3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/denoising.md (f82ae8b50da2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Mask-predict. Explained in the chapter "Non-autoregressive decoding"."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -24,7 +23,6 @@ __all__ = [
     "MaskedTransformer",
     "MaskedTransformerConfig",
     "mask_predict",
-    "random_mask",
     "refine",
 ]
 
@@ -90,31 +88,6 @@ def _lowest_k(
     """Pick the k[i] lowest numbers of row i; of equals, the first."""
     ranks = x.argsort(dim=1, stable=True).argsort(dim=1)
     return ranks < k[:, None]
-
-
-def random_mask(
-    lengths: Int[Tensor, " batch"],
-    max_length: int,
-    generator: torch.Generator | None = None,
-) -> Bool[Tensor, "batch {max_length}"]:
-    """Mask from 1 to all tokens of each row, every number equally likely.
-
-    Args:
-        lengths: How many tokens of each row are real.
-        max_length: Length of the rows, padding included.
-        generator: The random generator, on any device.
-
-    Returns:
-        True = masked.
-
-    Source: Ghazvininejad et al. (2019), §2.2.
-    """
-    real = padding_mask(lengths, max_length)[:, 0, 0]
-    device = lengths.device if generator is None else generator.device
-    rand = partial(torch.rand, generator=generator, device=device)
-    k = 1 + (rand(len(lengths)).to(lengths.device) * lengths).long()
-    scores = rand(real.shape).to(lengths.device)
-    return _lowest_k(scores.masked_fill(~real, torch.inf), k)
 
 
 class Draft(NamedTuple):
@@ -192,11 +165,7 @@ def mask_predict(
     """
     check_size("iterations", iterations)
     check_size("n_lengths", n_lengths)
-    if n_lengths > model.max_target_length:
-        raise ValueError(
-            f"n_lengths must be from 1 to {model.max_target_length}, "
-            f"got {n_lengths}"
-        )
+    n_lengths = min(n_lengths, model.max_target_length)  # all there are
     check_source(source, lengths, model.config.source_vocab_size)
     memory, mask = model.encode(source, lengths)
     length_log_probs = model.score_lengths(memory, mask).log_softmax(-1)

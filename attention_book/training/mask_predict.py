@@ -1,17 +1,46 @@
-# Made from docs/beyond/denoising.md (ebada81117cf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/mask-predict.md (9428d27bc57f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loss of mask-predict, from "Non-autoregressive decoding"."""
+
+from functools import partial
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention_book._checks import check_lengths
-from attention_book.models.mask_predict import MaskedTransformer, random_mask
+from attention_book.attention.functional import padding_mask
+from attention_book.models.mask_predict import MaskedTransformer
 from attention_book.training.loading import Batch
 
 
-__all__ = ["mask_predict_loss"]
+__all__ = ["mask_predict_loss", "random_mask"]
+
+
+def random_mask(
+    lengths: Int[Tensor, " batch"],
+    max_length: int,
+    generator: torch.Generator | None = None,
+) -> Bool[Tensor, "batch {max_length}"]:
+    """Mask from 1 to all tokens of each row, every number equally likely.
+
+    Args:
+        lengths: How many tokens of each row are real.
+        max_length: Length of the rows, padding included.
+        generator: The random generator, on any device.
+
+    Returns:
+        True = masked.
+
+    Source: Ghazvininejad et al. (2019), §2.2.
+    """
+    real = padding_mask(lengths, max_length)[:, 0, 0]
+    device = lengths.device if generator is None else generator.device
+    rand = partial(torch.rand, generator=generator, device=device)
+    k = 1 + (rand(len(lengths)).to(lengths.device) * lengths).long()
+    scores = rand(real.shape).to(lengths.device)
+    ranks = scores.masked_fill(~real, torch.inf).argsort(1).argsort(1)
+    return ranks < k[:, None]
 
 
 def mask_predict_loss(
