@@ -41,7 +41,6 @@ LINES = 300  # of Python in a chapter, at most
 NOT_YET = {
     *("adaptive", "interpret", "myths"),  # too long
     *("cache", "chunked-loss", "flash", "padding", "subwords"),  # once the workshop's
-    "many-devices",
     # Too many lines, since the classes that ship came home.
     *("corpus", "decoding", "denoising", "encoder"),
     *("language-models", "multi-head", "pretrained"),
