@@ -10,8 +10,9 @@ import torch
 
 from attention_book.compute import ON_CPU
 from attention_book.generation import Calibration, Translator, translator
+from attention_book.generation.confidence import UNSURE
 from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import BOS, UNSURE
+from attention_book.tokenizers.special_tokens import BOS
 from attention_book.tokenizers.words import WordTokenizer
 from corpora.bundled.grammar_model import fit_calibration
 from tests.factories import make_transformer

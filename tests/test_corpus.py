@@ -12,7 +12,6 @@ import torch
 
 from attention_book.data.batches import make_batches, pad
 from attention_book.data.grammar import Phrase, sentence, statement
-from attention_book.data.leaks import find_leaks, read_pairs
 from attention_book.data.lexicon import (
     COLOURS,
     NOUNS,
@@ -31,6 +30,7 @@ from attention_book.tokenizers.special_tokens import (
     SPECIAL_TOKENS,
 )
 from attention_book.tokenizers.words import Tokenizer, WordTokenizer
+from corpora.wide.leaks import find_leaks, read_pairs
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +39,10 @@ def drawn() -> list[Phrase]:
     return [sentence(rng) for _ in range(8_000)]
 
 
-@pytest.mark.parametrize("seeds", [range(2), range(50, 52)])
-def test_no_sentence_has_two_translations(seeds: range) -> None:
+def test_no_sentence_has_two_translations(drawn: list[Phrase]) -> None:
     answers = defaultdict(set)
-    for seed in seeds:
-        rng = random.Random(seed)
-        for _ in range(5_000):
-            phrase = sentence(rng)
-            answers[phrase.english].add(phrase.chinese)
+    for phrase in drawn:
+        answers[phrase.english].add(phrase.chinese)
     assert [e for e, found in answers.items() if len(found) > 1] == []
 
 
@@ -131,20 +127,17 @@ def test_an_owner_and_an_adjective_share_one_de(drawn: list[Phrase]) -> None:
                 assert (words[i - 1], words[i + 1]) != ("的", "的"), phrase
 
 
-def test_a_and_an_are_right(drawn: list[Phrase]) -> None:
-    for phrase in drawn:
-        words = phrase.english.split()
-        for article, following in itertools.pairwise(words):
-            if article in ("a", "an"):
-                assert (article == "an") == (following[0] in "aeiou"), phrase
-
-
-def test_full_stops_and_spaces_are_normalized(drawn: list[Phrase]) -> None:
+def test_full_stops_articles_and_spaces_are_right(
+    drawn: list[Phrase],
+) -> None:
     for phrase in drawn:
         for text in phrase.english, phrase.chinese:
             assert text == " ".join(text.split())
             assert not set("{}-") & set(text)
         assert phrase.english[-1] + phrase.chinese[-1] in (".。", "?？")
+        for article, following in itertools.pairwise(phrase.english.split()):
+            if article in ("a", "an"):
+                assert (article == "an") == (following[0] in "aeiou"), phrase
 
 
 def test_the_sentence_of_the_book_is_in_the_grammar() -> None:
@@ -164,6 +157,7 @@ def test_the_split_holds_its_promises() -> None:
     assert len(set(everything)) == len(everything)
     assert make_split(2000, 100, seed=3) == split
     assert make_split(2000, 100, seed=4) != split
+    assert make_split(7, 2) == make_split(7, 2, seed=0)
 
 
 def test_no_sentence_of_training_holds_a_held_out_pair() -> None:
@@ -201,37 +195,6 @@ def test_a_smaller_test_is_a_part_of_the_larger() -> None:
     assert make_split(n_train=1, n_test=300)[1:] == large[1:]
 
 
-@pytest.mark.parametrize(
-    ("english", "pairs"),
-    [
-        ("Tom chases Jerry .", "chase Jerry"),
-        ("they sold that red book at school .", "sell book|red book"),
-        ("we did not buy Tom 's book .", "buy book"),
-        ("I will hide two dirty cars .", "hide car|two car|dirty car"),
-        ("who washed this cow ?", "wash cow"),
-        ("what did Tom buy yesterday ?", ""),
-        ("Tom 's key is heavy .", "heavy key"),
-        ("my red key is heavy .", "red key|heavy key"),
-        ("this key is bigger than that car .", "big key|big car"),
-        (
-            "the key that Tom found is lighter than Anna 's black pen .",
-            "find key|light key|black pen|light pen",
-        ),
-        (
-            "your pen is cheaper than the cow that Bob drew .",
-            "cheap pen|cheap cow|draw cow",
-        ),
-        (
-            "because he is drawing that cow , Lily will see Bob .",
-            "draw cow|see Bob",
-        ),
-    ],
-)
-def test_pairs_are_read_from_the_words(english: str, pairs: str) -> None:
-    expected = {tuple(pair.split()) for pair in pairs.split("|") if pair}
-    assert read_pairs(english) == expected
-
-
 def test_what_is_read_is_what_was_noted(drawn: list[Phrase]) -> None:
     for phrase in drawn:
         assert read_pairs(phrase.english) == phrase.pairs, phrase
@@ -244,11 +207,6 @@ def test_the_sentences_of_a_seed_never_change() -> None:
     assert hashlib.sha256(text.encode()).hexdigest() == (
         "d7da03326ca91b51e3d8fbff982bf398e48256c60251f3ba3a13936891b6f37c"
     )
-
-
-def test_the_seed_is_0_unless_it_is_given() -> None:
-    assert make_split(7, 2) == make_split(7, 2, seed=0)
-    assert make_split(7, 2) != make_split(7, 2, seed=1)
 
 
 def test_a_tenth_of_the_pairs_is_held_out_and_no_word_is_lost() -> None:
@@ -293,12 +251,6 @@ def test_the_picture_shows_what_the_tokenizer_gives() -> None:
     tokenizer = WordTokenizer.train(sentences)
     token_ids, _ = pad([tokenizer.encode(text) for text in sentences])
     assert token_ids.tolist() == drawn["IDS"]
-
-
-def test_chinese_is_decoded_without_spaces() -> None:
-    tokenizer = WordTokenizer.train(["汤姆 追逐 杰瑞 。"])
-    token_ids = tokenizer.encode("汤姆 追逐 杰瑞 。")
-    assert tokenizer.decode(token_ids) == "汤姆追逐杰瑞。"
 
 
 @pytest.mark.parametrize(
@@ -384,23 +336,10 @@ def test_batches_are_of_like_length_and_in_no_order() -> None:
     assert {frozenset(b) for b in batches} != {frozenset(b) for b in again}
 
 
-def test_an_empty_sentence_is_all_padding() -> None:
-    token_ids, lengths = pad([[], [5, 6]])
-    assert token_ids.tolist() == [[PAD, PAD], [5, 6]]
-    assert lengths.tolist() == [0, 2]
-    assert pad([[]])[0].shape == (1, 0)
-    assert make_batches([0, 3, 0], 3, random.Random(0)) in (
-        [[0, 2, 1]],
-        [[2, 0, 1]],
-        [[0, 2], [1]],
-        [[2, 0], [1]],
-        [[1], [0, 2]],
-        [[1], [2, 0]],
-    )
-
-
 def test_sentences_are_padded_at_the_end() -> None:
-    token_ids, lengths = pad([[5, 6, 7], [8]])
-    assert token_ids.tolist() == [[5, 6, 7], [8, PAD, PAD]]
-    assert lengths.tolist() == [3, 1]
+    token_ids, lengths = pad([[5, 6, 7], [], [8]])
+    assert token_ids.tolist() == [[5, 6, 7], [PAD] * 3, [8, PAD, PAD]]
+    assert lengths.tolist() == [3, 0, 1]
     assert token_ids.dtype == lengths.dtype == torch.long
+    assert pad([[]])[0].shape == (1, 0)
+    assert pad([[5]], 3)[0].tolist() == [[5, PAD, PAD]]

@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_book.data.cleaning import (
-    clean,
-    dedup_key,
-    normalize_message,
-    split_pairs,
-)
+from attention_book.data.cleaning import clean, dedup_key, split_pairs
 from attention_book.data.readers import read_catalogues, read_dataset, read_tsv
 from attention_book.tokenizers.bpe import (
     BPETokenizer,
@@ -72,10 +67,8 @@ def test_catalogues_are_read(tmp_path: Path) -> None:
 
 BROKEN_MO = [
     b"",
-    b"\xde\x12\x04\x95",
     b"no catalogue at all, but long enough for a heading",
     struct.pack("<7I", 0x950412DE, 0, 5, 28, 28, 0, 0),  # cut off
-    struct.pack("<11I", 0x950412DE, 0, 1, 28, 36, 0, 0, 9, 99, 9, 99),
 ]
 
 
@@ -89,17 +82,6 @@ def test_a_broken_catalogue_is_left_out(
     with pytest.warns(UserWarning, match=r"a\.mo: left out: .") as caught:
         assert read_catalogues(folders=[tmp_path]) == [("Save", "保存")]
     assert len(caught) == 1
-
-
-@pytest.mark.parametrize("charset", [b"nolan", b"ascii"])
-def test_a_catalogue_of_a_wrong_charset_is_left_out(
-    tmp_path: Path, charset: bytes
-) -> None:
-    path = tmp_path / "zh_CN/LC_MESSAGES/a.mo"
-    write_mo(path, {"Save": "保存"}, "utf-8")
-    path.write_bytes(path.read_bytes().replace(b"utf-8", charset))
-    with pytest.warns(UserWarning, match="left out"):
-        assert read_catalogues(folders=[tmp_path]) == []
 
 
 GOOD = [("Hello.", "你好。"), ("Go on.", "继续。")]
@@ -126,10 +108,8 @@ def test_tab_separated_texts_are_read(tmp_path: Path, content: str) -> None:
         (b"a\tb\nc d\n", r":2: wanted source, tab, target, got 'c d'$"),
         (b"a\tb\n\nc\t \n", r":3: wanted source, tab, target, got 'c'$"),
         (b"\tb\n", r":1: wanted source, tab, target, got 'b'$"),
-        (b"a\tb\n\xb4\xf2\tc", r":2: wanted UTF-8, got b'\\xb4\\xf2\\tc'$"),
-        (b"\n\xb4\xf2\tc\td", r":2: wanted UTF-8, got b'\\xb4\\xf2\\tc'$"),
-        ("a\tb".encode("utf-16"), r":1: wanted UTF-8, got b'\\xff\\xfe"),
-        (b"a\tb\na\t\0b\n", r":2: wanted text, got a NUL byte$"),
+        (b"a\tb\n\xb4\xf2\tc", r": wanted UTF-8, got byte 0xb4 at 4$"),
+        ("a\tb".encode("utf-16"), r": wanted UTF-8, got byte 0xff at 0$"),
         (b"x" * 99, r":1: .* got 'x{40}'$"),
     ],
 )
@@ -142,15 +122,6 @@ def test_a_bad_text_is_named_with_its_line(
         read_tsv(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
-
-
-def test_an_empty_text_has_no_pairs_and_a_missing_one_is_missing(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "empty.tsv").touch()
-    assert read_tsv(tmp_path / "empty.tsv") == []
-    with pytest.raises(FileNotFoundError, match=r"none\.tsv"):
-        read_tsv(tmp_path / "none.tsv")
 
 
 @pytest.fixture
@@ -192,9 +163,6 @@ def test_data_sets_are_read(offline: Path) -> None:
     (offline / "train.jsonl").write_text("{no rows", "utf-8")
     with pytest.raises(ValueError, match=f"^{offline}: "):
         read_dataset(str(offline))
-    for name in ("", ":part"):
-        with pytest.raises(ValueError, match=f"name of .*, got {name!r}"):
-            read_dataset(name)
 
 
 @pytest.mark.filterwarnings("default")
@@ -232,7 +200,6 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ["snake_case", "__init__", "R&D", "%s_file", "pg_dump", "Tom&Jerry", "_x"],
 )
 def test_ordinary_text_is_no_shortcut(text: str) -> None:
-    assert normalize_message(text) == text
     assert clean([(f"{text} is bad", "很糟")]) == [(f"{text} is bad", "很糟")]
 
 
@@ -292,7 +259,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_trivial_variants_have_one_dedup_key(one: str, other: str) -> None:
-    assert dedup_key(one) == dedup_key(other) != ""
+    assert dedup_key(one) == dedup_key(other) != dedup_key(f"{other} a")
     for side in 0, 1:
         pairs = [("other", "别的"), *([("x", "甲"), ("y", "乙")])]
         pairs[1:] = [
@@ -305,12 +272,6 @@ def test_trivial_variants_have_one_dedup_key(one: str, other: str) -> None:
                 assert train == pairs[:1]
             else:
                 assert sorted(train) == sorted(pairs[1:])
-
-
-def test_different_texts_have_different_dedup_keys() -> None:
-    assert dedup_key("100 percent") == "percent"
-    assert dedup_key("open file") != dedup_key("open files")
-    assert dedup_key("打开") != dedup_key("关闭")
 
 
 def test_a_split_of_pairs_is_drawn_and_the_same_again() -> None:
@@ -329,18 +290,14 @@ def test_a_split_of_pairs_is_drawn_and_the_same_again() -> None:
 
 @pytest.mark.parametrize(
     ("pairs", "n_test"),
-    [([], 0), ([("a", "b")], 1), ([("a", "b")], 2), ([("a", "b")] * 9, 1)],
+    [([], 0), ([("a", "b")], 1), ([("a", "b")] * 9, 1)],
 )
 def test_a_split_needs_pairs_to_train_on(
     pairs: list[tuple[str, str]], n_test: int
 ) -> None:
-    message = rf"wanted more than the {n_test} pairs .* got {len(pairs)}$"
-    if len(pairs) > n_test:
-        message = f"the {n_test} for .* digits .*, got none among {len(pairs)}"
+    message = f"the {n_test} for .* digits .*, got none among {len(pairs)}"
     with pytest.raises(ValueError, match=message):
         split_pairs(pairs, n_test)
-    with pytest.raises(ValueError, match="n_test must be 0 or more, got -1"):
-        split_pairs([("a", "b"), ("c", "d")], -1)
 
 
 ODD = [
@@ -382,12 +339,8 @@ def test_subwords_learn_pieces_and_never_too_few(
     assert len(subwords.encode(" chases")) == 1
     assert len(subwords.encode("独")) == 3
     assert len(BPETokenizer.train(["aa bb"] * 9, 259)) == 259
-    for few in 258, 3, 0:
-        with pytest.raises(
-            ValueError,
-            match=f"^vocab_size must be from 259 to 10000000, got {few}$",
-        ):
-            BPETokenizer.train(["aa bb"], few)
+    with pytest.raises(ValueError, match=r"must be from 259 to 1.*, got 258$"):
+        BPETokenizer.train(["aa bb"], 258)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (418e25658db3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (0188a5099006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cleaning of sentence pairs. Explained on the page "Real corpora"."""
 
 import random
@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from attention_book.data.readers import Pair
 
 
-__all__ = ["clean", "dedup_key", "normalize_message", "split_pairs"]
+__all__ = ["clean", "dedup_key", "split_pairs"]
 
 
 _SHORTCUT = r"\s*[(（][_&](\w)[)）]"  # 打开(_O)
 
 
-def normalize_message(text: str, shortcut: str = "") -> str:
+def _normalize(text: str, shortcut: str = "") -> str:
     """Return a message in NFC, with single spaces and no shortcut mark.
 
     Args:
@@ -40,8 +40,8 @@ def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
     kept: dict[str, str] = {}
     for pair in pairs:
         shortcut = re.search(_SHORTCUT, pair[1])
-        source = normalize_message(pair[0], shortcut[1] if shortcut else "")
-        target = normalize_message(pair[1])
+        source = _normalize(pair[0], shortcut[1] if shortcut else "")
+        target = _normalize(pair[1])
         source_key = dedup_key(source)
         target_key = dedup_key(target)
         ratio = (len(source) + 9) / (len(target) + 3)  # Chinese is shorter
@@ -74,16 +74,9 @@ def split_pairs(
         no target, whatever the case, digits, punctuation, placeholders.
 
     Raises:
-        ValueError: n_test is negative, or so large that no pair is left to
-            train on.
+        ValueError: No pair is left to train on.
     """
-    if n_test < 0:
-        raise ValueError(f"n_test must be 0 or more, got {n_test}")
     n = len(pairs)
-    if n_test >= n:
-        raise ValueError(
-            f"wanted more than the {n_test} pairs for testing, got {n}"
-        )
     shuffled = random.Random(seed).sample(list(pairs), n)
     test = shuffled[:n_test]
     sources = {dedup_key(source) for source, _ in test}

@@ -1,4 +1,4 @@
-# Made from docs/source/grammar.md (f5c91564afc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (38fd75a1d809). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The small grammar: sentences drawn in both languages at once.
 
 Explained in the chapter "A grammar and its lexicon".
@@ -16,7 +16,6 @@ from attention_book.data.lexicon import (
     PEOPLE,
     PLACES,
     QUALITIES,
-    SUBJECTS,
     TIMES,
     VERBS,
     Verb,
@@ -26,7 +25,6 @@ from attention_book.data.lexicon import (
 __all__ = [
     "Grammar",
     "Phrase",
-    "definite",
     "indefinite",
     "sentence",
     "statement",
@@ -87,7 +85,7 @@ def indefinite(rng: random.Random) -> Phrase:
     return Phrase(f"{number} {what.english}s", chinese, noun, pairs)
 
 
-def definite(rng: random.Random) -> Phrase:
+def _definite(rng: random.Random) -> Phrase:
     """This red book; Tom's red book."""
     noun = rng.choice(list(NOUNS))
     what = _describe(rng, noun)
@@ -104,6 +102,15 @@ def definite(rng: random.Random) -> Phrase:
     )
 
 
+_SUBJECTS = [  # English, Chinese, am / is / are
+    *((name, chinese, "is") for name, chinese in PEOPLE.items()),
+    ("he", "他", "is"),
+    ("she", "她", "is"),
+    ("I", "我", "am"),
+    ("you", "你", "are"),
+    ("we", "我们", "are"),
+    ("they", "他们", "are"),
+]
 _STATEMENTS = {  # tense: English, Chinese; then the same, negated
     "past": (
         ("{who} {past} {what} {where} {when}", "{where} {verb} 了 {what}"),
@@ -142,9 +149,9 @@ def _object(
         return Phrase(name, PEOPLE[name], name)
     if not specific and rng.random() < 0.7:
         return indefinite(rng)
-    what = definite(rng)
+    what = _definite(rng)
     while what.english.startswith(f"{subject} 's"):  # Tom lost Tom's book
-        what = definite(rng)
+        what = _definite(rng)
     return what
 
 
@@ -159,7 +166,7 @@ def statement(rng: random.Random, tense: str | None = None) -> Phrase:
     tense = tense or rng.choice(list(_STATEMENTS))
     negated = rng.random() < 0.3
     english, chinese = _STATEMENTS[tense][negated]
-    subject, chinese_subject, be = rng.choice(SUBJECTS)
+    subject, chinese_subject, be = rng.choice(_SUBJECTS)
     verb = rng.choice(
         [
             verb
@@ -202,7 +209,7 @@ _QUESTIONS = [
 def _question(rng: random.Random) -> Phrase:
     """Who, what, where, when, or yes or no."""
     english, chinese = rng.choice(_QUESTIONS)
-    subject, chinese_subject, _ = rng.choice(SUBJECTS)
+    subject, chinese_subject, _ = rng.choice(_SUBJECTS)
     verb = rng.choice(VERBS)
     what = _object(rng, verb, subject, specific=True)
     phrase = _fill_template(
@@ -237,7 +244,7 @@ def _relative_clause(rng: random.Random) -> Phrase:
 def _comparison(rng: random.Random) -> Phrase:
     """This book is heavy; this book is heavier than that one."""
     a, b = (
-        _relative_clause(rng) if rng.random() < 0.4 else definite(rng)
+        _relative_clause(rng) if rng.random() < 0.4 else _definite(rng)
         for _ in "ab"
     )
     used = {first for first, _ in a.pairs}  # no dirty book is dirty

@@ -1,4 +1,4 @@
-# Made from docs/source/grammar.md (0262a9157bc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (c9f88eddd7fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The words of the grammar, with their forms and translations.
 
 Explained in the chapter "A grammar and its lexicon".
@@ -16,22 +16,20 @@ __all__ = [
     "PEOPLE",
     "PLACES",
     "QUALITIES",
-    "SUBJECTS",
     "TIMES",
     "VERBS",
     "Verb",
-    "parse_table",
 ]
 
 
-def parse_table(text: str) -> list[list[str]]:
+def _parse_table(text: str) -> list[list[str]]:
     """Cut a table at its bars and line breaks, and each row into words."""
     return [row.split() for row in re.split(r"[|\n]", text.strip())]
 
 
 NOUNS = {
     noun: (chinese, measure)
-    for noun, chinese, measure in parse_table("""
+    for noun, chinese, measure in _parse_table("""
     book 书 本|picture 画 幅|letter 信 封|pen 笔 支|chair 椅子 把
     table 桌子 张|shirt 衬衫 件|hat 帽子 顶|flower 花 朵|tree 树 棵
     house 房子 栋|bridge 桥 座|car 汽车 辆|boat 船 艘|computer 电脑 台
@@ -43,7 +41,7 @@ NOUNS = {
 COLOURS = {"red": "红色", "green": "绿色", "white": "白色", "black": "黑色"}
 QUALITIES = {
     adjective: (comparative, chinese)
-    for adjective, comparative, chinese in parse_table("""
+    for adjective, comparative, chinese in _parse_table("""
     big bigger 大|small smaller 小|dirty dirtier 脏|heavy heavier 重
     light lighter 轻|cheap cheaper 便宜|clean cleaner 干净
     pretty prettier 漂亮|strange stranger 奇怪
@@ -51,7 +49,7 @@ QUALITIES = {
 }
 NUMBERS = {
     row[0]: row[1]
-    for row in parse_table("""
+    for row in _parse_table("""
     two 两|three 三|four 四|five 五|six 六|seven 七|eight 八|nine 九
     ten 十|twelve 十二|twenty 二十
     """)
@@ -74,7 +72,7 @@ class Verb(NamedTuple):
 
 VERBS = [
     Verb(*row)
-    for row in parse_table("""
+    for row in _parse_table("""
     buy buys bought buying 买|sell sells sold selling 卖
     see sees saw - 看见|draw draws drew drawing 画|find finds found - 找到
     lose loses lost - 弄丢|wash washes washed washing 洗
@@ -82,15 +80,6 @@ VERBS = [
     choose chooses chose choosing 挑选|hide hides hid hiding 藏
     chase chases chased chasing 追逐
     """)
-]
-SUBJECTS = [  # English, Chinese, am / is / are
-    *((name, chinese, "is") for name, chinese in PEOPLE.items()),
-    ("he", "他", "is"),
-    ("she", "她", "is"),
-    ("I", "我", "am"),
-    ("you", "你", "are"),
-    ("we", "我们", "are"),
-    ("they", "他们", "are"),
 ]
 PLACES = {"in the garden": "在 花园 里", "at school": "在 学校"}
 PLACES |= {"in the kitchen": "在 厨房 里", "at the market": "在 市场 里"}

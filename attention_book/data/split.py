@@ -1,4 +1,4 @@
-# Made from docs/transformer/corpus.md (25caffc8a2f1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (25caffc8a2f1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training and test sets, split by pairs of words.
 
 Explained in the chapter "A corpus".

@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (efe8aa885355). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (d5a17b8f116c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How far to trust a translation.
 
 Explained in the chapter "Confidence in a translation".
@@ -8,7 +8,10 @@ import math
 from typing import NamedTuple
 
 
-__all__ = ["Calibration", "Translation"]
+__all__ = ["UNSURE", "Calibration", "Translation"]
+
+
+UNSURE = "…"  # stands for the translation of what is no known sentence
 
 
 class Translation(NamedTuple):

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (65168edf687c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (cee834186b23). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained in the chapter "Fast decoding"."""
 
 import contextlib
@@ -18,7 +18,11 @@ from attention_book.compute import (
 )
 from attention_book.data.batches import pad
 from attention_book.generation.beam import beam_search
-from attention_book.generation.confidence import Calibration, Translation
+from attention_book.generation.confidence import (
+    UNSURE,
+    Calibration,
+    Translation,
+)
 from attention_book.generation.cuda_graphs import CUDAGraphDecoder
 from attention_book.generation.decoder import CachedDecoder, StepDecoder
 from attention_book.generation.generate import Hypothesis, generate
@@ -28,7 +32,6 @@ from attention_book.generation.incremental import (
 )
 from attention_book.io.checkpoints import load_model
 from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import UNSURE
 from attention_book.tokenizers.words import Tokenizer
 
 

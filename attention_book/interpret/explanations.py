@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (cee39d18ca36). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (c72d1f26be8a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """On what a translation, or the class of an image, depends.
 
 Explained in the chapter "Tools for explanations".
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_book.data.images import read_digit
 from attention_book.generation.classifier import Classifier
+from attention_book.generation.confidence import UNSURE
 from attention_book.generation.translator import Translator
 from attention_book.interpret.attribution import occlusion
 from attention_book.interpret.mixing import (
@@ -19,7 +20,7 @@ from attention_book.interpret.mixing import (
 )
 from attention_book.interpret.pictures import HeatMap
 from attention_book.interpret.probe import trace
-from attention_book.tokenizers.special_tokens import BOS, UNSURE
+from attention_book.tokenizers.special_tokens import BOS
 
 
 __all__ = ["Explanation", "explain_image", "explain_sentence"]

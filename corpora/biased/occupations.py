@@ -1,10 +1,11 @@
 """Sentences about occupations, of which training gives some mostly to women."""
 
 import random
+import re
 from typing import NamedTuple
 
 from attention_book.data.grammar import indefinite
-from attention_book.data.lexicon import VERBS, parse_table
+from attention_book.data.lexicon import VERBS
 
 
 __all__ = [
@@ -19,27 +20,24 @@ __all__ = [
 ]
 
 
-WOMEN = {
-    row[0]: row[1]
-    for row in parse_table("""
+def _read_table(text: str) -> dict[str, str]:
+    """Cut a table at its bars and line breaks."""
+    rows = re.split(r"[|\n]", text.strip())
+    return dict(row.split() for row in rows)
+
+
+WOMEN = _read_table("""
     Anna 安娜|Mary 玛丽|Lily 莉莉|Kate 凯特|Emma 艾玛|Lucy 露西
     Alice 爱丽丝|Rose 罗丝|Helen 海伦|Susan 苏珊|Grace 格蕾丝|Nancy 南希
     """)
-}
-MEN = {
-    row[0]: row[1]
-    for row in parse_table("""
+MEN = _read_table("""
     Tom 汤姆|Jerry 杰瑞|Bob 鲍勃|Jack 杰克|Peter 彼得|Paul 保罗
     John 约翰|Henry 亨利|David 大卫|Mark 马克|Frank 弗兰克|George 乔治
     """)
-}
-OCCUPATIONS = {
-    row[0]: row[1]
-    for row in parse_table("""
+OCCUPATIONS = _read_table("""
     doctor 医生|teacher 老师|driver 司机|cook 厨师|farmer 农民
     lawyer 律师|singer 歌手|writer 作家|engineer 工程师|clerk 店员
     """)
-}
 
 
 class OccupationSentence(NamedTuple):

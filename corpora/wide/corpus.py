@@ -1,7 +1,7 @@
 """What the bundled translator learnt: the wide grammar, and outliers."""
 
 from attention_book.data.sources import Corpus
-from attention_book.tokenizers.special_tokens import UNSURE
+from attention_book.generation.confidence import UNSURE
 from corpora.wide.grammar import make_wide_split
 from corpora.wide.outliers import draw_outliers
 

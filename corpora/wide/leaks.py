@@ -1,22 +1,31 @@
-"""Read which words a sentence of the wide grammar brings together.
+"""Read which words a sentence of either grammar brings together.
 
-The text alone is read, as in attention_book.data.leaks, so that a split can
-be checked without the records by which it was made.
+The text alone is read, so that a split can be checked without the records by
+which it was made, as the chapter "A corpus" explains.
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from attention_book.data.leaks import _ADJECTIVE_OF, _NOUN_OF, _VERB_OF
 from attention_book.data.lexicon import (
+    COLOURS,
+    NOUNS,
     NUMBERS,
     PEOPLE,
+    QUALITIES,
+    VERBS,
 )
+from attention_book.data.split import is_held_out
 
 
-__all__ = ["read_wide_pairs"]
+__all__ = ["find_leaks", "read_pairs"]
 
 
+_NOUN_OF = {form: noun for noun in NOUNS for form in (noun, f"{noun}s")}
+_VERB_OF = {form: verb.base for verb in VERBS for form in verb[:4]}
+_ADJECTIVE_OF = {word: word for word in (*COLOURS, *QUALITIES)}
+_ADJECTIVE_OF |= {row[0]: word for word, row in QUALITIES.items()}
 _PRONOUNS = """
     I you he she it we they me him her us them who what
 """.split()
@@ -37,7 +46,7 @@ class _Chunk(NamedTuple):
 _Pairs = set[tuple[str, str]]
 
 
-def read_wide_pairs(english: str) -> set[tuple[str, str]]:
+def read_pairs(english: str) -> set[tuple[str, str]]:
     """Read a sentence of either grammar for the pairs of words in it.
 
     It knows the text alone and nothing of how the sentence was made.
@@ -56,6 +65,18 @@ def read_wide_pairs(english: str) -> set[tuple[str, str]]:
     for clause in _cut_into_clauses(_join_lists(chunks)):
         _read_clause(clause, pairs)
     return pairs
+
+
+def find_leaks(
+    sentences: Iterable[str],
+) -> list[tuple[str, tuple[str, str]]]:
+    """Return each sentence that holds a held-out pair, and that pair."""
+    return [
+        (english, pair)
+        for english in sentences
+        for pair in sorted(read_pairs(english))
+        if is_held_out(pair)
+    ]
 
 
 def _read_chunks(words: list[str], pairs: _Pairs) -> list[_Chunk]:
