@@ -1,4 +1,4 @@
-# Made from docs/source/configurations.md (f83a7304985d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/configurations.md (64d92da806e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How large a model is. Explained on the page "Configurations"."""
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-_FeedForward = Literal["relu", "gelu", "swiglu"]
+_FeedForward = Literal["relu", "gelu", "silu", "swiglu"]
 _Positions = Literal["sinusoidal", "learned", "rotary", "alibi"]
 
 
@@ -114,6 +114,7 @@ _ATTENTIONS: dict[str, type[MultiHeadAttention]] = {
 _FEED_FORWARDS: dict[str, Callable[[int, int], nn.Module]] = {
     "relu": FeedForward,
     "gelu": partial(FeedForward, activation=F.gelu),
+    "silu": partial(FeedForward, activation=F.silu),
     "swiglu": SwiGLU,
 }
 

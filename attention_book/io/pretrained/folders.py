@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (be7c264f00b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (74ee68c8d5ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Folders of transformers, read and written.
 
 Explained on the page "Folders of pretrained models".
@@ -13,11 +13,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from attention_book.io.checkpoints import (
-    TENSORS_A_LAYER,
-    check_label,
-    on_meta,
-)
+from attention_book.io.checkpoints import check_label, on_meta
 from attention_book.io.files import (
     prefix_errors,
     printable,
@@ -25,13 +21,7 @@ from attention_book.io.files import (
     read_small,
 )
 from attention_book.io.pretrained.bert import BERT_FAMILIES
-from attention_book.io.pretrained.family import (
-    READABLE,
-    Family,
-    from_hf_config,
-    read_model,
-    to_hf_config,
-)
+from attention_book.io.pretrained.family import READABLE, Family, read_model
 from attention_book.io.pretrained.gpt2 import GPT2
 from attention_book.io.pretrained.layout import collect
 from attention_book.io.pretrained.marian import MARIAN, MarianTransformer
@@ -39,19 +29,101 @@ from attention_book.io.pretrained.tokenizers import (
     MarianTokenizer,
     TextTokenizer,
 )
-from attention_book.io.pretrained.vit import VIT
+from attention_book.io.pretrained.vit import VIT_FAMILIES
 from attention_book.io.tensors import open_tensors, write_tensors
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.words import Tokenizer
 
 
-__all__ = ["FAMILIES", "Pretrained", "from_pretrained", "save_pretrained"]
+__all__ = ["Pretrained", "from_pretrained", "save_pretrained"]
 
 
-FAMILIES: dict[str, Family] = {
-    family.architecture: family
-    for family in (*BERT_FAMILIES, GPT2, MARIAN, VIT)
+_FAMILIES = (*BERT_FAMILIES, GPT2, MARIAN, *VIT_FAMILIES)
+_ACTIVATIONS = {  # what config.json calls it : what the book does
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
 }
+_MAX_SIZE = 2**20  # the largest number of anything
+_MAX_LAYERS = 2**8
+
+
+def _find_family(entries: Mapping[str, Any]) -> Family:
+    """Return the family that config.json names; ValueError if none."""
+    named = entries.get("architectures")
+    for family in _FAMILIES:
+        if named == [family.architecture]:
+            return family
+    known = ", ".join(family.architecture for family in _FAMILIES)
+    raise ValueError(
+        f"wanted architectures to be one of {known}, got "
+        f"{printable(named, 100)}"
+    )
+
+
+def _read_config(family: Family, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the book's configuration, out of config.json.
+
+    Raises:
+        ValueError: An entry is none, or what the book can't express.
+    """
+    for name, value in family.fixed.items():
+        got = entries.get(name, value)
+        if got != value or type(got) is not type(value):
+            raise ValueError(
+                f"wanted {name} = {value!r}, got {printable(repr(got), 60)}"
+            )
+    fields = dict(family.fields)
+    for name, (field, default) in family.entries.items():
+        default = default(fields) if callable(default) else default
+        got = entries.get(name)
+        if got is None:
+            fields.setdefault(field, _ACTIVATIONS.get(default, default))
+            continue
+        most = _MAX_LAYERS if field == "n_layers" else _MAX_SIZE
+        is_number = type(got) in (int, float)
+        if type(got) not in (int, type(default)) or (
+            is_number and not 0 <= got <= most
+        ):
+            raise ValueError(
+                f"wanted {name} like {default!r} and at most {most}, got "
+                f"{printable(repr(got), 60)}"
+            )
+        got = _ACTIVATIONS.get(got, got)
+        if fields.setdefault(field, got) != got:
+            raise ValueError(f"wanted {name} = {fields[field]!r}, got {got!r}")
+    return fields
+
+
+def _write_config(family: Family, config: Any) -> dict[str, Any]:
+    """Return the entries of config.json, out of the book's configuration.
+
+    Raises:
+        ValueError: No such model of transformers does what this one does.
+    """
+    for field, value in family.fields.items():
+        if (got := getattr(config, field)) != value:
+            raise ValueError(
+                f"a {family.architecture} has {field} = {value!r}, got {got!r}"
+            )
+    theirs = {ours: name for name, ours in reversed(_ACTIVATIONS.items())}
+    entries = {"architectures": [family.architecture], **family.fixed}
+    for name, (field, _) in family.entries.items():
+        got = getattr(config, field)
+        entries[name] = theirs.get(got, got)
+    return entries | family.written(config)
+
+
+def _read_labels(entries: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the classes, by default two."""
+    labels = entries.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
+    found = tuple(labels[str(i)] for i in range(len(labels)))
+    for label in found:
+        check_label("labels", label)
+    return found
 
 
 class Pretrained(NamedTuple):
@@ -71,10 +143,6 @@ class Pretrained(NamedTuple):
 
 
 _WEIGHTS = "model.safetensors"
-_OTHERS = {  # what may stand where the weights should
-    "model.safetensors.index.json": "weights in several files",
-    "pytorch_model.bin": "a pickle, which may run any code",
-}
 _BESIDE = (
     "generation_config.json",
     "preprocessor_config.json",
@@ -85,52 +153,6 @@ _BESIDE = (
     "tokenizer_config.json",
     "vocab.json",
 )
-
-
-def _find_weights(folder: Path) -> Path:
-    """Return the path of the weights; ValueError if they are a pickle."""
-    path = folder / _WEIGHTS
-    if not path.exists():
-        for name, what in _OTHERS.items():
-            if (folder / name).exists():
-                raise ValueError(
-                    f"{folder}: wanted {_WEIGHTS}, got only {name}: {what}"
-                )
-    return path
-
-
-def _find_family(entries: Mapping[str, Any]) -> Family:
-    """Return the family that config.json names; ValueError if none."""
-    named = entries.get("architectures")
-    name = named[0] if type(named) is list and len(named) == 1 else None
-    if type(name) is not str or name not in FAMILIES:
-        raise ValueError(
-            f"wanted one of {', '.join(FAMILIES)}, got {printable(named, 100)}"
-        )
-    family = FAMILIES[name]
-    if entries.get("model_type") != family.model_type:
-        raise ValueError(
-            f"wanted model_type {family.model_type!r} for {name}, got "
-            f"{printable(repr(entries.get('model_type')), 60)}"
-        )
-    return family
-
-
-def _read_labels(entries: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the classes, by default two."""
-    labels = entries.get("id2label")
-    if labels is None:
-        labels = {"0": "LABEL_0", "1": "LABEL_1"}
-    if type(labels) is not dict or labels.keys() != {
-        str(i) for i in range(len(labels))
-    }:
-        raise ValueError(
-            "wanted id2label to number its labels 0, 1, …, got "
-            f"{printable(labels, 60)}"
-        )
-    for label in labels.values():
-        check_label("labels", label)
-    return tuple(labels[str(i)] for i in range(len(labels)))
 
 
 def _read_tokenizers(folder: Path, model: Any) -> tuple[Tokenizer, ...]:
@@ -149,13 +171,7 @@ def _read_tokenizers(folder: Path, model: Any) -> tuple[Tokenizer, ...]:
     if isinstance(model, ViT) or not path.exists():
         return ()
     with prefix_errors(path):
-        tokenizer = TextTokenizer(read_small(path).decode())
-        if len(tokenizer) > model.config.vocab_size:
-            raise ValueError(
-                f"wanted at most {model.config.vocab_size} tokens, got "
-                f"{len(tokenizer)}"
-            )
-    return (tokenizer,)
+        return (TextTokenizer(read_small(path).decode()),)
 
 
 def from_pretrained(folder: str | Path) -> Pretrained:
@@ -177,62 +193,37 @@ def from_pretrained(folder: str | Path) -> Pretrained:
     """
     folder = Path(folder)
     entries = read_json(folder / "config.json")
-    if "architecture" in entries:
-        raise ValueError(
-            f"{folder}: wanted a folder of transformers, got one of timm, "
-            f"whose {_WEIGHTS} load_vit reads"
+    if not (folder / _WEIGHTS).exists():
+        raise FileNotFoundError(
+            f"{folder}: wanted {_WEIGHTS}; neither a pickle nor weights in "
+            "several files are read"
         )
-    weights = _find_weights(folder)
     paths = [folder / name for name in _BESIDE]
     files = {path.name: read_small(path) for path in paths if path.exists()}
-    generation = folder / "generation_config.json"
-    if generation.exists():  # newer files have it there
-        bad_words = read_json(generation).get("bad_words_ids")
-        entries = {"bad_words_ids": bad_words, **entries}
-    labels: tuple[str, ...] = ()
-    with open_tensors(weights, READABLE) as file:
-        max_layers = len(file.tensors) // TENSORS_A_LAYER
     with prefix_errors(folder / "config.json"):
         family = _find_family(entries)
-        fields = from_hf_config(family, entries, max_layers)
-        if family.has_labels:
-            labels = _read_labels(entries)
-            fields["n_labels"] = len(labels)
-        model = on_meta(family.build, fields)
-    with open_tensors(weights, READABLE) as file:
+        fields = _read_config(family, entries)
+        labels = _read_labels(entries) if family.has_labels else ()
+        model = on_meta(family.build, fields, len(labels))
+    with open_tensors(folder / _WEIGHTS, READABLE) as file:
         model = read_model(file, model, family)
     return Pretrained(model, _read_tokenizers(folder, model), labels, files)
 
 
-def _family_of(model: nn.Module) -> Family:
+def _family_of(model: nn.Module, has_labels: bool) -> Family:
     """Return the class of transformers that does what a model does.
 
     Raises:
         ValueError: There is none.
     """
-    for family in FAMILIES.values():
-        if type(model) is family.model_class:
+    for family in _FAMILIES:
+        is_class = type(model) is family.model_class
+        if is_class and has_labels == family.has_labels:
             return family
-    known = ", ".join(x.model_class.__name__ for x in FAMILIES.values())
+    known = ", ".join({x.model_class.__name__: 0 for x in _FAMILIES})
     raise ValueError(
         f"model must be one of {known}, got a {type(model).__name__}"
     )
-
-
-def _label_entries(saved: Pretrained) -> dict[str, Any]:
-    """Return what config.json says of the classes.
-
-    Raises:
-        ValueError: There is not one label for each class.
-    """
-    n_labels = getattr(saved.model.head, "out_features", 0)
-    labels = saved.labels or tuple(f"LABEL_{i}" for i in range(n_labels))
-    if len(labels) != n_labels or not labels:
-        raise ValueError(f"labels must be {n_labels}, got {len(labels)}")
-    return {
-        "id2label": {str(i): label for i, label in enumerate(labels)},
-        "label2id": {label: i for i, label in enumerate(labels)},
-    }
 
 
 def save_pretrained(folder: str | Path, saved: Pretrained) -> None:
@@ -247,25 +238,31 @@ def save_pretrained(folder: str | Path, saved: Pretrained) -> None:
 
     Raises:
         OSError: The folder exists already, or it can't be written.
-        ValueError: No class of transformers does what the model does.
+        ValueError: No class of transformers does what the model does, or
+            there is not one label for each class.
     """
     folder = Path(folder)
-    family = _family_of(saved.model)
-    entries = to_hf_config(family, saved.model.config)
-    if family.has_labels:
-        entries |= _label_entries(saved)
+    head = getattr(saved.model, "head", None)
+    n_labels = getattr(head, "out_features", 0)
+    family = _family_of(saved.model, n_labels > 0)
+    entries = _write_config(family, saved.model.config)
+    labels = saved.labels or [f"LABEL_{i}" for i in range(n_labels)]
+    if len(labels) != n_labels:
+        raise ValueError(f"labels must be {n_labels}, got {len(labels)}")
+    if n_labels:
+        entries["id2label"] = dict(enumerate(labels))
+        entries["label2id"] = {label: i for i, label in enumerate(labels)}
     if folder.exists():
         raise FileExistsError(f"{folder}: wanted a new folder, got an old one")
     part = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.part")
     try:
         part.mkdir(parents=True)
+        for beside, data in saved.files.items():
+            (part / beside).write_bytes(data)
         tensors = collect(family.layout(saved.model))
         write_tensors(part / _WEIGHTS, tensors, {"format": "pt"})
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
         (part / "config.json").write_text(text, encoding="utf-8")
-        for beside, data in saved.files.items():
-            if beside in _BESIDE:
-                (part / beside).write_bytes(data)
         part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)

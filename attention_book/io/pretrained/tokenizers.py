@@ -1,20 +1,16 @@
-# Made from docs/source/pretrained-files.md (861f623d5398). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (df0da8e9a032). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Tokenizers that others have trained.
 
 Explained on the page "Folders of pretrained models".
 """
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from attention_book.io.files import (
-    parse_json,
-    printable,
-    read_json,
-    read_small,
-)
-from attention_book.io.pretrained.marian import MarianConfig, book_ids
+from attention_book.io.files import printable, read_json, read_small
+from attention_book.io.pretrained.marian import MarianConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
@@ -27,17 +23,16 @@ class TextTokenizer:
     Args:
         text: What its tokenizer.json holds.
 
+    Attributes:
+        tokenizer: That of the library tokenizers, which knows more.
+
     Raises:
-        ImportError: The library tokenizers is not installed.
         ValueError: The text is of no tokenizer.
     """
 
     def __init__(self, text: str) -> None:
-        try:
-            import tokenizers
-        except ImportError:
-            raise ImportError("run first: pip install tokenizers") from None
-        parse_json(text)
+        import tokenizers
+
         try:
             self.tokenizer = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the library raises nothing narrower
@@ -59,35 +54,6 @@ class TextTokenizer:
         """Return the text, without special tokens."""
         return str(self.tokenizer.decode(list(token_ids)))
 
-    def token_id(self, token: str) -> int:
-        """Return the id of a token, such as [MASK].
-
-        Raises:
-            ValueError: There is no such token.
-        """
-        found = self.tokenizer.token_to_id(token)
-        if found is None:
-            raise ValueError(f"wanted a token, got {printable(token, 60)!r}")
-        return int(found)
-
-
-def _read_vocabulary(path: Path, size: int) -> dict[str, int]:
-    """Return the id of each piece, in Marian's numbering.
-
-    Raises:
-        OSError: There is no such file, or it can't be read.
-        ValueError: It numbers the pieces in no way that fits.
-    """
-    found = read_json(path)
-    fits = all(type(x) is int and 0 <= x < size for x in found.values())
-    if not fits or len(set(found.values())) < len(found):
-        raise ValueError(
-            f"{path}: wanted pieces with different ids from 0 to {size - 1}"
-        )
-    if "<unk>" not in found:
-        raise ValueError(f"{path}: wanted the piece '<unk>', got none")
-    return found
-
 
 class MarianTokenizer:
     """One side of a Marian model's SentencePiece tokenizer; a Tokenizer.
@@ -98,7 +64,6 @@ class MarianTokenizer:
         config: Of the model; says which ids the book has for Marian's.
 
     Raises:
-        ImportError: The library sentencepiece is not installed.
         OSError: A file is missing, or it can't be read.
         ValueError: A file is of no tokenizer, or does not fit the model.
 
@@ -106,12 +71,8 @@ class MarianTokenizer:
     """
 
     def __init__(self, folder: Path, side: str, config: MarianConfig) -> None:
-        try:
-            import sentencepiece
-        except ImportError:
-            raise ImportError("run first: pip install sentencepiece") from None
-        ids = book_ids(config)
-        vocabulary = _read_vocabulary(folder / "vocab.json", len(ids))
+        import sentencepiece
+
         path = folder / f"{side}.spm"
         try:
             self.pieces: Any = sentencepiece.SentencePieceProcessor(
@@ -121,7 +82,18 @@ class MarianTokenizer:
             raise ValueError(
                 f"{path}: wanted a SentencePiece model, got {printable(error)}"
             ) from None
-        self.token_ids = {piece: ids[i] for piece, i in vocabulary.items()}
+        path = folder / "vocab.json"
+        ids = dict(enumerate(config.book_ids))
+        self.token_ids = {
+            piece: ids.pop(i, -1) if type(i) is int else -1
+            for piece, i in read_json(path).items()
+        }
+        if -1 in self.token_ids.values() or "<unk>" not in self.token_ids:
+            raise ValueError(
+                f"{path}: wanted pieces, one of them <unk>, with different "
+                f"ids from 0 to {config.marian_vocab_size - 1}"
+            )
+        self.unknown = self.token_ids["<unk>"]
         self.tokens = {i: piece for piece, i in self.token_ids.items()}
         self.size = config.target_vocab_size
 
@@ -140,17 +112,12 @@ class MarianTokenizer:
             pieces.append(code + end)
             text = rest
         pieces += self.pieces.encode(text, out_type=str)
-        unknown = self.token_ids["<unk>"]
-        return [self.token_ids.get(x, unknown) for x in pieces] + [EOS]
+        return [self.token_ids.get(x, self.unknown) for x in pieces] + [EOS]
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Return the text up to EOS, without special tokens."""
-        found = []
-        skipped = (PAD, BOS, self.token_ids["<unk>"])
-        for token_id in token_ids:
-            if token_id == EOS:
-                break
-            if token_id not in skipped:
-                found.append(self.tokens.get(token_id, ""))
-        text = self.pieces.decode_pieces(found)
+        ids = itertools.takewhile(lambda i: i != EOS, token_ids)
+        special = (PAD, BOS, self.unknown)
+        pieces = [self.tokens.get(i, "") for i in ids if i not in special]
+        text = self.pieces.decode_pieces(pieces)
         return str(text.replace("▁", " ").strip())
