@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (c98d6ae074f8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (48c016ed05c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from .attention.fused import fused_attention as fused_attention
     from .attention.gates import GatedAttention as GatedAttention
+    from .attention.graph import GraphAttention as GraphAttention
     from .attention.multi_head import (
         MultiHeadAttention as MultiHeadAttention,
         attention_weights as attention_weights,
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
         SwiGLU as SwiGLU,
     )
     from .models.graph import (
-        GraphAttention as GraphAttention,
         NodeClassifier as NodeClassifier,
         neighbour_mask as neighbour_mask,
     )

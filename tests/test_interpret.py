@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attention_book.attention.graph import GraphAttention
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
@@ -32,7 +33,7 @@ from attention_book.interpret import (
 )
 from attention_book.interpret.pictures import HeatMap, to_html, to_svg
 from attention_book.models.config import TextConfig
-from attention_book.models.graph import GraphAttention, NodeClassifier
+from attention_book.models.graph import NodeClassifier
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,

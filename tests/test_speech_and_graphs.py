@@ -13,13 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.data.audio import load_wave, save_wave
-from attention_book.data.spectrogram import log_mel_spectrogram, mel_filters
-from attention_book.models.graph import (
-    GraphAttention,
-    NodeClassifier,
-    neighbour_mask,
-)
+from attention_book.attention.graph import GraphAttention
+from attention_book.data.audio import load_wave
+from attention_book.data.spectrogram import log_mel_spectrogram
+from attention_book.models.graph import NodeClassifier, neighbour_mask
 from attention_book.models.speech import SpeechRecognizer, ctc_collapse
 from corpora.graphs.hops import hop_distances, make_graphs, train_on_graphs
 from corpora.sounds.recognition import (
@@ -87,15 +84,6 @@ def test_samples_of_every_width(
     torch.testing.assert_close(found.double(), wanted, rtol=0, atol=1e-7)
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.wav"
-    x = torch.tensor([0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -3.0])
-    save_wave(str(path), x, RATE)
-    found, rate = load_wave(str(path))
-    assert rate == RATE
-    assert (found - x.clamp(-1, 1)).abs().max() <= 2**-15
-
-
 def header(**changes: int) -> bytes:
     """A WAV file of two samples, 1 and 2."""
     of = {"format": 1, "channels": 1, "rate": 8000, "bits": 16, "size": 4}
@@ -113,11 +101,6 @@ def header(**changes: int) -> bytes:
     data = b"data" + struct.pack("<I", of["size"]) + b"\1\0\2\0"
     chunks = b"WAVEfmt " + struct.pack("<I", len(form)) + form + data
     return b"RIFF" + struct.pack("<I", len(chunks)) + chunks
-
-
-def test_the_header_of_these_tests_is_right(tmp_path: Path) -> None:
-    (tmp_path / "a.wav").write_bytes(header())
-    assert load_wave(tmp_path / "a.wav")[0].tolist() == [2**-15, 2**-14]
 
 
 @pytest.mark.parametrize(
@@ -161,50 +144,45 @@ def test_a_folder_is_no_file_and_what_is_missing_is_missing(
 # Spectrograms
 
 
-@pytest.mark.parametrize("n_mels", [80, 128])
-def test_the_spectrogram_is_that_of_whisper(n_mels: int) -> None:
-    transformers = pytest.importorskip("transformers")
-    x = 0.3 * torch.randn(3, 16000, generator=rng())
-    x[1, 5000:] = 0  # at most 8 below the largest
+@pytest.mark.filterwarnings("ignore:At least one mel filter")
+@pytest.mark.parametrize(("rate", "n_mels"), [(8000, 40), (16000, 128)])
+def test_the_spectrogram_is_that_of_whisper(rate: int, n_mels: int) -> None:
+    """The steps of WhisperFeatureExtractor, which is for 16 kHz alone."""
+    theirs = pytest.importorskip("transformers.audio_utils")
+    x = 0.3 * torch.randn(3, rate, generator=rng())
+    x[1, rate // 3 :] = 0  # at most 8 below the largest
     x[2] = 0  # 1e-10 at least
-    extractor = transformers.WhisperFeatureExtractor(
-        feature_size=n_mels, chunk_length=1
-    )
-    found = log_mel_spectrogram(x, 16000, n_mels=n_mels)
+    found = log_mel_spectrogram(x, rate, n_mels=n_mels)
     assert found.shape == (3, n_mels, 100)
+    n_fft = rate // 40
+    kinds = {"norm": "slaney", "mel_scale": "slaney"}
     for row in range(3):
-        wanted = extractor(
-            x[row].numpy(), sampling_rate=16000, return_tensors="np"
-        ).input_features[0]
+        wanted = theirs.spectrogram(
+            x[row].numpy(),
+            theirs.window_function(n_fft, "hann"),
+            n_fft,
+            rate // 100,
+            power=2.0,
+            mel_filters=theirs.mel_filter_bank(
+                n_fft // 2 + 1, n_mels, 0.0, rate / 2, rate, **kinds
+            ),
+            log_mel="log10",
+        )[:, :-1]
+        wanted = (wanted.clip(wanted.max() - 8) + 4) / 4
         torch.testing.assert_close(
-            found[row], torch.from_numpy(wanted), rtol=0, atol=1e-4
+            found[row], torch.from_numpy(wanted).float(), rtol=0, atol=1e-4
         )
-
-
-def test_the_filters_are_those_of_transformers() -> None:
-    audio_utils = pytest.importorskip("transformers.audio_utils")
-    wanted = audio_utils.mel_filter_bank(
-        num_frequency_bins=101,
-        num_mel_filters=40,
-        min_frequency=0.0,
-        max_frequency=4000.0,
-        sampling_rate=8000,
-        norm="slaney",
-        mel_scale="slaney",
-    )
-    found = mel_filters(8000, 200, 40)
-    assert (found.double().T - torch.from_numpy(wanted)).abs().max() < 1e-6
 
 
 def test_a_tone_is_loudest_in_its_band() -> None:
     t = torch.arange(8000) / 8000
-    peaks = []
-    for hz in (300, 1000, 3000):
-        mel = log_mel_spectrogram(torch.sin(2 * math.pi * hz * t))
-        peaks.append(mel[:, 50].argmax().item())
-        band = mel_filters(8000, 200, 40)[peaks[-1]]
-        assert abs(band.argmax().item() * 40 - hz) <= 60
-    assert peaks == sorted(peaks)
+    tones = [torch.sin(2 * math.pi * hz * t) for hz in (300, 600, 1000, 3000)]
+    peaks = log_mel_spectrogram(torch.stack(tones))[..., 50].argmax(dim=1)
+    first, second, third, last = peaks.tolist()
+    # linear up to 1000 Hz, logarithmic above
+    assert abs((third - second) / (second - first) - 4 / 3) < 0.2
+    wanted = 27 * math.log(3, 6.4) / (3 * (1000 - 300) / 200)
+    assert abs((last - third) / (third - first) - wanted) < 0.2
 
 
 def test_batches_of_sound_keep_their_shape() -> None:
@@ -229,12 +207,12 @@ def test_the_same_seed_says_the_same() -> None:
     assert [u.labels for u in first] != [u.labels for u in other]
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_each_word_is_sound(word: str) -> None:
-    x = synthesize([word], rng())
-    assert 0.1 <= x.abs().max() <= 0.9
-    assert 0.12 * RATE <= len(x) <= 0.24 * RATE
-    assert x.isfinite().all()
+def test_each_word_is_sound() -> None:
+    for word in WORDS:
+        x = synthesize([word], rng())
+        assert 0.1 <= x.abs().max() <= 0.9
+        assert 0.12 * RATE <= len(x) <= 0.24 * RATE
+        assert x.isfinite().all()
 
 
 def test_words_glide_from_the_first_vowel_to_the_second() -> None:
@@ -430,9 +408,7 @@ def test_neighbours_see_each_other_and_themselves() -> None:
         assert SIX[i, j] == (i == j or joined)
 
 
-def plain_gat(
-    layer: GraphAttention, h: Tensor, mask: Tensor, slope: float
-) -> Tensor:
+def plain_gat(layer: GraphAttention, h: Tensor, mask: Tensor) -> Tensor:
     """Equations 1 to 5, node by node."""
     n_heads = layer.n_heads
     weight = layer.proj.weight.view(n_heads, -1, h.shape[1])
@@ -446,7 +422,7 @@ def plain_gat(
             for j in near:
                 pair = torch.cat([weight[head] @ h[i], weight[head] @ h[j]])
                 e = a @ pair
-                exps.append(torch.exp(e if e > 0 else slope * e))
+                exps.append(torch.exp(e if e > 0 else 0.2 * e))
             total = torch.stack(exps).sum()
             heads.append(
                 sum(
@@ -458,12 +434,11 @@ def plain_gat(
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("slope", [0.2, 0.01])
-def test_graph_attention_is_that_of_the_paper(slope: float) -> None:
+def test_graph_attention_is_that_of_the_paper() -> None:
     torch.manual_seed(0)
-    layer = GraphAttention(5, 6, 2, slope)
+    layer = GraphAttention(5, 6, 2)
     h = torch.randn(6, 5)
-    wanted = plain_gat(layer, h, SIX, slope)
+    wanted = plain_gat(layer, h, SIX)
     torch.testing.assert_close(layer(h, SIX), wanted, rtol=0, atol=1e-6)
     both = layer(torch.stack([h, -h]), SIX)  # in a batch
     torch.testing.assert_close(both[0], wanted, rtol=0, atol=1e-6)
@@ -574,30 +549,24 @@ def test_steps_up_to_the_layers_are_learnt_under_a_mask_only() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: mel_filters(8000, 200, 0), "n_mels must be at least 1"),
-        (lambda: mel_filters(1, 200, 40), "rate must be at least 2"),
-        (lambda: mel_filters(8000, 1, 40), "n_fft must be at least 2"),
         (
             lambda: log_mel_spectrogram(torch.zeros(100)),
             r"waveform must be \(\.\.\., 101 samples or more\)",
         ),
         (
             lambda: log_mel_spectrogram(torch.zeros(999), window=0.0),
-            "window must be positive",
+            "samples in a window must be at least 2",
         ),
         (
             lambda: log_mel_spectrogram(torch.zeros(999), stride=1e-9),
-            "stride must be at least 1",
+            "samples in a stride must be at least 1",
         ),
-        (lambda: save_wave("a", torch.zeros(2, 3), 8000), "waveform must be"),
-        (lambda: save_wave("a", torch.zeros(2), 0), "rate must be at least"),
         (
             lambda: a_recognizer()(torch.zeros(2, 7, 9), torch.tensor([9, 0])),
             "lengths must be from 1 to 9",
         ),
-        (lambda: neighbour_mask([(0, 3)], 3), "nodes must be from 0 to 2"),
         (lambda: neighbour_mask([(-1, 0)], 3), "nodes must be from 0 to 2"),
-        (lambda: GraphAttention(5, 7, 2), "d_out must be a multiple"),
+        (lambda: GraphAttention(5, 7, 2), "n_heads must divide d_out = 7"),
     ],
 )
 def test_what_does_not_fit_is_named(

@@ -1,5 +1,5 @@
-# Made from docs/source/sound-and-graphs.md (c256ccb18b20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""WAV files. Explained on the page "Sound files and spectrograms"."""
+# Made from docs/source/sound-and-graphs.md (798d9acf3fa1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""WAV files. Explained on the page "Sound and graphs"."""
 
 import wave
 from pathlib import Path
@@ -8,10 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book._checks import check_size
 
-
-__all__ = ["load_wave", "save_wave"]
+__all__ = ["load_wave"]
 
 
 def load_wave(path: Path | str) -> tuple[Float[Tensor, " samples"], int]:
@@ -34,9 +32,7 @@ def load_wave(path: Path | str) -> tuple[Float[Tensor, " samples"], int]:
             width = file.getsampwidth()  # bytes
             rate = file.getframerate()
             n_bytes = file.getnframes() * channels * width
-            if n_bytes > path.stat().st_size:
-                raise ValueError("wanted a whole WAV file, got one cut off")
-            data = file.readframes(file.getnframes())
+            data = file.readframes(min(n_bytes, path.stat().st_size))
     except (EOFError, wave.Error) as error:
         why = str(error) or "a file that ends too soon"
         raise ValueError(f"wanted a PCM WAV file, got: {why}") from None
@@ -61,30 +57,3 @@ def _to_samples(data: bytes, width: int) -> Float[Tensor, " samples"]:
     half = 256.0**width / 2
     x = torch.where(x < half, x, x - 2 * half)  # two's complement
     return (x / half).float()
-
-
-def save_wave(
-    path: Path | str, waveform: Float[Tensor, " samples"], rate: int
-) -> None:
-    """Write sound from -1 to 1 as a WAV file of one channel and 16 bits.
-
-    Args:
-        path: Where to write.
-        waveform: The samples; what is beyond -1 and 1 is clipped.
-        rate: Sampling rate in Hz.
-
-    Raises:
-        ValueError: Samples that are no vector, or a rate below 1.
-    """
-    check_size("rate", rate)
-    if waveform.ndim != 1 or not waveform.is_floating_point():
-        raise ValueError(
-            "waveform must be floating-point (samples,), got "
-            f"{waveform.dtype} of shape {tuple(waveform.shape)}"
-        )
-    whole = (32768 * waveform.detach().cpu()).round().clamp(-32768, 32767)
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(whole.to(torch.int16).numpy().astype("<i2").tobytes())

@@ -1,20 +1,19 @@
-# Made from docs/source/sound-and-graphs.md (db7de3503116). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (12be35916162). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Log-mel spectrograms.
 
-Explained on the page "Sound files and spectrograms".
+Explained on the page "Sound and graphs".
 """
 
 import math
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book._checks import check_number, check_size
+from attention_book._checks import check_size
 
 
-__all__ = ["log_mel_spectrogram", "mel_filters"]
+__all__ = ["log_mel_spectrogram"]
 
 
 def _hz_to_mel(hz: Tensor) -> Tensor:
@@ -29,7 +28,7 @@ def _mel_to_hz(mel: Tensor) -> Tensor:
     return torch.where(mel < 15, 200 * mel / 3, above)
 
 
-def mel_filters(
+def _mel_filters(
     rate: int, n_fft: int, n_mels: int
 ) -> Float[Tensor, "{n_mels} frequencies"]:
     """Triangles at equal distances in mels, from 0 Hz to half the rate.
@@ -44,9 +43,6 @@ def mel_filters(
 
     Source: Slaney (1998), Auditory Toolbox, as in Whisper.
     """
-    check_size("rate", rate, min_size=2)
-    check_size("n_fft", n_fft, min_size=2)
-    check_size("n_mels", n_mels)
     hz = torch.linspace(0, rate / 2, n_fft // 2 + 1, dtype=torch.float64)
     top = _hz_to_mel(hz[-1:]).item()
     mels = torch.linspace(0, top, n_mels + 2, dtype=torch.float64)
@@ -84,12 +80,12 @@ def log_mel_spectrogram(
 
     Source: Radford et al. (2022), §2.2, and the code of Whisper.
     """
-    check_number("window", window, positive=True)
-    check_number("stride", stride, positive=True)
     n_fft = round(window * rate)
     hop = round(stride * rate)
+    check_size("samples in a window", n_fft, min_size=2)
     check_size("samples in a stride", hop)
-    filters = mel_filters(rate, n_fft, n_mels).to(waveform)
+    check_size("n_mels", n_mels)
+    filters = _mel_filters(rate, n_fft, n_mels).to(waveform)
     least = max(n_fft // 2 + 1, hop)
     if not waveform.ndim or waveform.shape[-1] < least:
         raise ValueError(
@@ -97,12 +93,10 @@ def log_mel_spectrogram(
             f"{tuple(waveform.shape)}"
         )
     flat = waveform.reshape(-1, waveform.shape[-1])
-    padded = F.pad(flat, (n_fft // 2, n_fft // 2), mode="reflect")
-    frames = padded.unfold(-1, n_fft, hop)  # (batch, frames, n_fft)
-    frames = frames[:, : waveform.shape[-1] // hop]
     hann = torch.hann_window(n_fft, dtype=flat.dtype, device=flat.device)
-    power = torch.fft.rfft(frames * hann).abs() ** 2
-    mel = filters @ power.transpose(-2, -1)  # (batch, n_mels, frames)
+    spectrum = torch.stft(flat, n_fft, hop, window=hann, return_complex=True)
+    power = spectrum[..., : waveform.shape[-1] // hop].abs() ** 2
+    mel = filters @ power  # (batch, n_mels, frames)
     log_mel = mel.clamp(min=1e-10).log10()
     floor = log_mel.amax(dim=(-2, -1), keepdim=True) - 8
     log_mel = torch.maximum(log_mel, floor)

@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (6fbd2da01a0c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (34bd8a425b5b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The sites of a model, and a copy of it in which some are tapped.
 
 Explained in the chapter "Reading attention".
@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import AdditiveAttention
+from attention_book.attention.graph import GraphAttention
 from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.models.graph import GraphAttention
 
 
 __all__ = ["find_sites", "match_sites", "tap_sites"]

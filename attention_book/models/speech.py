@@ -1,4 +1,4 @@
-# Made from docs/beyond/speech-and-graphs.md (cc16ff13f951). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/speech-and-graphs.md (14872f5fa6d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Speech recognition. Explained in the chapter "Speech and graphs"."""
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from attention_book.attention.positions import SinusoidalPositions
 from attention_book.models.config import make_encoder
 
 
-__all__ = ["BLANK", "SpeechRecognizer", "ctc_collapse"]
-
-
-BLANK = 0
+__all__ = ["SpeechRecognizer", "ctc_collapse"]
 
 
 def ctc_collapse(path: Iterable[int]) -> list[int]:
-    """Merge repeated labels, then remove blanks; Graves et al. (2006), B."""
-    return [label for label, _ in groupby(path) if label != BLANK]
+    """Merge repeats, then remove blanks, which are 0.
+
+    Source: Graves et al. (2006), §3.1, the map B.
+    """
+    return [label for label, _ in groupby(path) if label != 0]
 
 
 class SpeechRecognizer(nn.Module):
