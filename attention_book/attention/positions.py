@@ -1,4 +1,4 @@
-# Made from docs/attention/positions.md (4664ab6333e8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/positions.md (b03da752484f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Positions. Explained in the chapter "Positional encoding"."""
 
 from typing import Any
@@ -26,11 +26,10 @@ __all__ = [
     "RotaryAttention",
     "RotaryEmbedding",
     "SinusoidalPositions",
-    "position_angles",
 ]
 
 
-def position_angles(
+def _position_angles(
     x: Float[Tensor, "*batch length width"], offset: Offset, base: float
 ) -> Float[Tensor, "length pairs"]:
     """The angle of each pair of features at each position of x.
@@ -63,7 +62,7 @@ class SinusoidalPositions(nn.Module):
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return x plus the encoding; offset is the first token's position."""
         check_vectors(x, self.d_model, offset)
-        angles = position_angles(x, offset, 10_000.0)
+        angles = _position_angles(x, offset, 10_000.0)
         pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)
         return x + pairs.flatten(-2).to(x.dtype)  # sin, cos, sin, cos, …
 
@@ -127,7 +126,7 @@ class RotaryEmbedding(nn.Module):
 
     def angles(self, x: Tensor, offset: Offset) -> Tensor:
         """By how much each pair is rotated: (length, pairs)."""
-        return position_angles(x, offset, self.base)
+        return _position_angles(x, offset, self.base)
 
     def forward(
         self, x: Float[Tensor, "*batch length d_k"], offset: Offset = 0

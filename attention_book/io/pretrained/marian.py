@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (39aa66e14708). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (d53c66162ed8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Translators trained with Marian, as transformers saves them.
 
 Explained on the page "Folders of pretrained models".
@@ -13,12 +13,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import check_vectors
 from attention_book.attention.caches import KeyValue, KeyValueCache, Position
-from attention_book.attention.positions import (
-    SinusoidalPositions,
-    position_angles,
-)
+from attention_book.attention.positions import SinusoidalPositions
 from attention_book.io.pretrained.family import Family
 from attention_book.io.pretrained.layout import Layout, WeightSlot, map_weights
 from attention_book.models.config import TransformerConfig
@@ -88,10 +84,9 @@ class ConcatenatedSinusoids(SinusoidalPositions):
         self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return x plus the encoding; offset is the first token's position."""
-        check_vectors(x, self.d_model)
-        angles = position_angles(x, offset, 10_000.0)
-        waves = torch.cat([angles.sin(), angles.cos()], dim=-1)
-        return x + waves.to(x.dtype)
+        interleaved = super().forward(torch.zeros_like(x), offset)
+        pairs = interleaved.reshape(*x.shape[:-1], -1, 2)
+        return x + pairs.mT.flatten(-2)
 
 
 class MarianTransformer(Transformer):
