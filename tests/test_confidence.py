@@ -156,26 +156,13 @@ def test_a_translator_keeps_what_it_was_given(model: Transformer) -> None:
     assert not any(m.training for m in translator.model.modules())
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "alibi"])
-@pytest.mark.parametrize("beam_size", [1, 3])
 def test_the_confidence_takes_no_second_pass(
-    positions: str, beam_size: int, monkeypatch: pytest.MonkeyPatch
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = make_transformer(**SIZES, positions=positions)
     translator = Translator(model, SOURCE, TARGET)
-    passes: list[str] = []
-    for name in "encode", "forward":
-        real = getattr(Transformer, name)
-
-        def count(
-            *args: Any, real: Any = real, name: str = name, **kwargs: Any
-        ) -> Any:
-            passes.append(name)
-            return real(*args, **kwargs)
-
-        monkeypatch.setattr(Transformer, name, count)
-    translator.translate_with_confidence(["a b c ."], beam_size=beam_size)
-    assert passes == ["encode"]
+    monkeypatch.setattr(Transformer, "forward", None)
+    for beam_size in 1, 3:
+        translator.translate_with_confidence(["a b c ."], beam_size=beam_size)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -18,7 +18,6 @@ from attention_book.generation import (
     CUDAGraphDecoder,
     Hypothesis,
     IncrementalDecoder,
-    StepDecoder,
     beam_search,
     cross_weights,
     generate,
@@ -125,37 +124,6 @@ def test_what_a_decoder_refuses(name: str, model: Transformer) -> None:
             with pytest.raises(ValueError, match="max_length must be at le"):
                 search(decoder, table, lengths, max_length=n)
         assert search(decoder, table[:0], lengths[:0], max_length=3) == []
-
-
-class Recompute:
-    """A decoder without a cache, whose tokens are read every third step."""
-
-    sync_every = 3
-
-    def __init__(self, model: Transformer) -> None:
-        self.model = model
-
-    def prefill(
-        self, source: Tensor, lengths: Tensor, max_length: int
-    ) -> tuple["Recompute", Tensor]:
-        self.memory, self.mask = self.model.encode(source, lengths)
-        self.tokens = source[:, :0]
-        return self, self.step(torch.full_like(lengths, BOS))
-
-    def step(self, token_ids: Tensor) -> Tensor:
-        self.tokens = torch.cat([self.tokens, token_ids[:, None]], dim=1)
-        return self.model.decode(self.tokens, self.memory, self.mask)[:, -1]
-
-    def keep(self, rows: Sequence[int]) -> None:
-        self.tokens = self.tokens[rows]
-        self.memory, self.mask = self.memory[rows], self.mask[rows]
-
-
-def test_any_decoder_will_do(model: Transformer) -> None:
-    decoder: StepDecoder = Recompute(model)
-    for search in generate, beam_search:
-        found = search(decoder, *pad(SOURCES), max_length=MAX)
-        assert found == search(model, *pad(SOURCES), max_length=MAX)
 
 
 def test_the_fewest_rows_move() -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (b593c7c94e07). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (1c52c01f0e71). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Weights laid out for few rows. Explained in the chapter "Fast decoding"."""
 
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
-__all__ = ["PrepackedLinear", "can_prepack", "replace_parts"]
+__all__ = ["PrepackedLinear", "replace_parts"]
 
 
-def can_prepack(weight: Tensor) -> bool:
+def _can_prepack(weight: Tensor) -> bool:
     """Whether oneDNN can prepack this weight: fp32, on the CPU."""
     is_available: Callable[[], bool] = torch.backends.mkldnn.is_available
     has_operator = hasattr(torch.ops.mkldnn, "_linear_pointwise")
@@ -35,7 +35,7 @@ class PrepackedLinear(nn.Module):
         self.bias = bias
         self.transposed = self.weight.t().contiguous()
         self.tiles: Tensor | None = None
-        if can_prepack(weight):
+        if _can_prepack(weight):
             self.tiles = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 
     def forward(
