@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (48c016ed05c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c33ccae1c88e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
         Encoder as Encoder,
         EncoderLayer as EncoderLayer,
         FeedForward as FeedForward,
-        PostNorm as PostNorm,
-        PreNorm as PreNorm,
         SwiGLU as SwiGLU,
     )
     from .models.graph import (
@@ -79,6 +77,10 @@ if TYPE_CHECKING:
         MaskedTransformer as MaskedTransformer,
         MaskedTransformerConfig as MaskedTransformerConfig,
         mask_predict as mask_predict,
+    )
+    from .models.residuals import (
+        PostNorm as PostNorm,
+        PreNorm as PreNorm,
     )
     from .models.seq2seq import (
         AttentiveSeq2Seq as AttentiveSeq2Seq,

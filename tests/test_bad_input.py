@@ -59,8 +59,6 @@ from attention_book.interpret.pictures import HeatMap
 from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.encoder import (
     FeedForward,
-    PostNorm,
-    PreNorm,
     SwiGLU,
 )
 from attention_book.models.language import (
@@ -72,6 +70,7 @@ from attention_book.models.mask_predict import (
     MaskedTransformerConfig,
     mask_predict,
 )
+from attention_book.models.residuals import PostNorm, PreNorm
 from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
 from attention_book.models.text import (
     SequenceClassifier,

@@ -19,7 +19,8 @@ from attention_book.models.decoder import (
     DecoderLayer,
     teacher_forcing_pair,
 )
-from attention_book.models.encoder import PreNorm, SwiGLU
+from attention_book.models.encoder import SwiGLU
+from attention_book.models.residuals import PreNorm
 from tests.factories import NORMS
 from tests.torch_state import randomise, stack_state
 

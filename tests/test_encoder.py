@@ -15,10 +15,9 @@ from attention_book.models.encoder import (
     Encoder,
     EncoderLayer,
     FeedForward,
-    PostNorm,
-    PreNorm,
     SwiGLU,
 )
+from attention_book.models.residuals import PostNorm, PreNorm
 from tests.factories import NORMS
 from tests.torch_state import randomise, stack_state
 

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (965c213ed7d8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (7c8fd0c810c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps of one token, with prepacked weights.
 
 Explained in the chapter "Fast decoding".
@@ -24,7 +24,7 @@ from attention_book.generation.decoder import (
 )
 from attention_book.generation.prepacked import PrepackedLinear, replace_parts
 from attention_book.models.decoder import DecoderLayer
-from attention_book.models.encoder import PostNorm, PreNorm
+from attention_book.models.residuals import PostNorm, PreNorm
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS
 

@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoder.md (7d711941a6f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (b738daa04c02). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
@@ -13,11 +13,8 @@ from torch import Tensor, nn
 from attention_book.attention.caches import KeyValue, KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
-from attention_book.models.encoder import (
-    FeedForward,
-    MakeAttention,
-    residual_connections,
-)
+from attention_book.models.encoder import FeedForward, MakeAttention
+from attention_book.models.residuals import residual_connections
 
 
 __all__ = ["Decoder", "DecoderLayer", "teacher_forcing_pair"]

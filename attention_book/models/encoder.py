@@ -1,4 +1,4 @@
-# Made from docs/transformer/encoder.md (ea860a6f0a3c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (fdd4a281c147). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_number, check_rate, check_size
+from attention_book._checks import check_rate, check_size
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
+from attention_book.models.residuals import residual_connections
 
 
 __all__ = [
@@ -23,10 +24,7 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "MakeAttention",
-    "PostNorm",
-    "PreNorm",
     "SwiGLU",
-    "residual_connections",
 ]
 
 
@@ -67,33 +65,6 @@ class FeedForward(nn.Module):
         """Apply the network to each token."""
         middle = self.activation(self.up_proj(x))  # (*batch, d_ff)
         return self.down_proj(self.dropout(middle))
-
-
-class PostNorm(nn.Module):
-    """Residual connection, then layer normalisation: LayerNorm(x + f(x)).
-
-    Args:
-        d_model: Width of the token vectors.
-        dropout: Dropout rate of f(x).
-        eps: What the normalisation adds to the variance.
-
-    Source: Vaswani et al. (2017), §3.1 and §5.4.
-    """
-
-    def __init__(
-        self, d_model: int, dropout: float = 0.0, *, eps: float = 1e-5
-    ) -> None:
-        super().__init__()
-        check_rate("dropout", dropout)
-        check_number("eps", eps, positive=True)
-        self.norm = nn.LayerNorm(d_model, eps=eps)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """Return LayerNorm(x + sublayer(x))."""
-        return self.norm(x + self.dropout(sublayer(x)))
 
 
 class EncoderLayer(nn.Module):
@@ -179,33 +150,6 @@ class Encoder(nn.Module):
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, mask, cache, is_causal=is_causal)
         return self.norm(x)
-
-
-class PreNorm(PostNorm):
-    """Layer normalisation, then the sublayer: x + f(LayerNorm(x)).
-
-    Arguments and parts are those of PostNorm.
-
-    Source: Xiong et al. (2020), figure 1.
-    """
-
-    def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """Return x + sublayer(LayerNorm(x))."""
-        return x + self.dropout(sublayer(self.norm(x)))
-
-
-def residual_connections(
-    n: int, norm: str, d_model: int, dropout: float, eps: float
-) -> nn.ModuleList:
-    """Return n residual connections, with the norm after them or before."""
-    kinds = {"post": PostNorm, "pre": PreNorm}
-    if norm not in kinds:
-        raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
-    return nn.ModuleList(
-        kinds[norm](d_model, dropout, eps=eps) for _ in range(n)
-    )
 
 
 class SwiGLU(nn.Module):

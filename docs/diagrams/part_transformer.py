@@ -68,7 +68,14 @@ source, target = (
 for x, (embedding, _) in ((LEFT, source), (RIGHT, target)):
     drawing.arrow((x, 48), embedding.top())
 
-place(14, 160, 206, 172, "编码器 × $N$ | Encoder × $N$", chapters("encoder"))
+place(
+    14,
+    160,
+    206,
+    172,
+    "编码器 × $N$ | Encoder × $N$",
+    chapters("encoder", "residuals"),
+)
 encoder = sublayers(
     LEFT, 194, -1, "自注意力 | self-attention", "前馈网络 | feed-forward"
 )
