@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 
 from attention_book import (
@@ -203,12 +202,6 @@ def test_splitting_and_merging_undo_each_other() -> None:
     for i in range(HEADS):
         assert torch.equal(heads[:, i], x[..., i * D_K : (i + 1) * D_K])
     assert torch.equal(merge_heads(heads), x)
-
-
-def test_shapes_are_checked_in_the_tests() -> None:
-    x, memory = make_inputs()
-    with pytest.raises(TypeCheckError):
-        make_layer()(x, memory[:2])
 
 
 def test_no_matrix_of_scores_is_made_for_causal_attention() -> None:

@@ -141,11 +141,3 @@ def test_step_by_step_equals_all_at_once(kind: type[Seq2Seq]) -> None:
     torch.testing.assert_close(
         torch.cat(steps, dim=1), model(source, LENGTHS, target)
     )
-
-
-@pytest.mark.parametrize("lengths", [[7, 0, 4], [7, 8, 4], [7, 2]])
-@pytest.mark.usefixtures("unchecked")
-def test_lengths_that_do_not_fit_are_named(lengths: list[int]) -> None:
-    source, _ = make_token_ids()
-    with pytest.raises(ValueError, match="lengths must be"):
-        make_model(Seq2Seq).encoder(source, torch.tensor(lengths))

@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -13,7 +12,6 @@ import torch.nn.functional as F
 from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_book.attention import fused
 from attention_book.attention.functional import (
@@ -220,26 +218,6 @@ def test_causality_with_padding_compiles_for_any_length() -> None:
         torch.testing.assert_close(found, padded(x, lengths))
 
 
-# PyTorch imports what it deprecates itself.
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-@pytest.mark.parametrize("kind", ["none", "padding"])
-def test_forward_derivatives_need_the_math_kernel(kind: str) -> None:
-    _, key, _ = (x.detach().double() for x in inputs())
-    mask = some_mask(kind)
-    direction = torch.ones_like(key)
-
-    def attention(query: Tensor) -> Tensor:
-        return fused_attention(query, key, key, mask, is_causal=True)
-
-    with pytest.raises(NotImplementedError, match="forward AD"):
-        torch.func.jvp(attention, (key,), (direction,))
-    with sdpa_kernel(SDPBackend.MATH):
-        _, found = torch.func.jvp(attention, (key,), (direction,))
-    step = 1e-5 * direction
-    difference = (attention(key + step) - attention(key - step)) / 2e-5
-    torch.testing.assert_close(found, difference, atol=1e-8, rtol=1e-6)
-
-
 def test_the_future_does_not_leak() -> None:
     _, key, value = inputs()
     query = key.detach()
@@ -322,6 +300,7 @@ def test_additive_attention_is_the_formula() -> None:
         torch.testing.assert_close(output[n, i], expected @ v[n, :seen])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts KiB")
 def test_fused_attention_holds_no_matrix_of_scores() -> None:
     """Ask the operating system how much a process of its own grew."""
@@ -393,37 +372,6 @@ def test_shapes_are_checked_in_the_tests() -> None:
     query, key, value = inputs()
     with pytest.raises(TypeCheckError):
         scaled_dot_product_attention(query, key[..., 1:], value)
-
-
-class Masks(TorchDispatchMode):
-    """Count the boolean tensors that are made inside `with`."""
-
-    n = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        made = result if isinstance(result, tuple) else (result,)
-        self.n += sum(getattr(x, "dtype", None) == torch.bool for x in made)
-        return result
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    ("queries", "needed"), [(1, False), (KEYS, False), (QUERIES, True)]
-)
-def test_no_mask_is_built_where_none_is_needed(
-    queries: int, needed: bool
-) -> None:
-    x = torch.randn(BATCH, HEADS, KEYS, D_K)
-    query = x[:, :, KEYS - queries :]
-    with Masks() as masks:
-        found = fused_attention(query, x, x, is_causal=True)
-    assert (masks.n > 0) == needed
-    causal = causal_mask(queries, KEYS)
-    expected, _ = scaled_dot_product_attention(query, x, x, causal)
-    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("kind", MASKS)

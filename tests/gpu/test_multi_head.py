@@ -10,7 +10,6 @@ from attention_book.attention.caches import KeyValueCache, StaticKeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
-    attention_weights,
 )
 from attention_book.attention.positions import (
     ALiBiAttention,
@@ -78,13 +77,6 @@ def test_token_by_token_equals_all_at_once(
     assert torch.allclose(torch.cat(parts, dim=1), expected, atol=2e-3)
     assert cache.buffer is not None
     assert cache.buffer.key.device == x.device
-
-
-def test_weights_sum_to_one(device: torch.device) -> None:
-    layer = MultiHeadAttention(128, 4).to(device)
-    x = make_tokens().to(device)
-    rows = attention_weights(layer, x, is_causal=True).sum(dim=-1)
-    assert torch.allclose(rows, torch.ones_like(rows), atol=1e-4)
 
 
 @pytest.mark.parametrize(
