@@ -4,21 +4,19 @@ Where it can be, it is tried with `exercise`, which needs no PyTorch and so
 starts in a tenth of the time.
 """
 
-import gc
 import importlib
 import os
 import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import attention_book
-from attention_book import __main__, causal_mask
+from attention_book import causal_mask
 from attention_book.cli.app import _COMMANDS, _import_command, app
 from literate.chapter import ROOT
 
@@ -194,30 +192,6 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
     process.communicate()
     os.close(ours)
     assert "练习 by-hand-2，只看过去" in printed.decode(shown)
-
-
-def test_ctrl_c_interrupts_what_runs_and_ends_what_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def run(ready: Callable[[], None]) -> None:
-        found.append((signal.getsignal(signal.SIGINT), gc.isenabled()))
-        ready()
-        found.append((signal.getsignal(signal.SIGINT), gc.isenabled()))
-
-    found: list[object] = []
-    monkeypatch.setattr(sys.modules["attention_book.cli.app"], "main", run)
-    monkeypatch.setattr(__main__, "_open_streams", lambda: None)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        __main__.main()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # in the background
-        __main__.main()
-    finally:
-        signal.signal(signal.SIGINT, before)
-        gc.enable()
-    interrupt = signal.default_int_handler
-    assert found[:2] == [(signal.SIG_DFL, False), (interrupt, True)]
-    assert found[2:] == [(signal.SIG_IGN, False), (signal.SIG_IGN, True)]
 
 
 @posix_only

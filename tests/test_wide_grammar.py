@@ -8,24 +8,15 @@ from collections import Counter
 
 import pytest
 
-from attention_book.data.grammar import Grammar, Phrase
-from attention_book.data.lexicon import NOUNS, NUMBERS, VERBS
+from attention_book.data.grammar import Phrase
+from attention_book.data.lexicon import NOUNS, NUMBERS
 from attention_book.data.split import Split, is_held_out, make_split
 from attention_book.generation.confidence import UNSURE
-from attention_book.tokenizers.punctuation import detokenize, tokenize
 from corpora.wide import corpus
 from corpora.wide.compounds import refer
 from corpora.wide.grammar import make_wide_split, wide_sentence
 from corpora.wide.leaks import find_leaks, read_pairs
-from corpora.wide.noun_phrases import NounPhrase
 from corpora.wide.outliers import draw_outliers
-from corpora.wide.predicates import (
-    draw_comparison,
-    draw_identity,
-    draw_location,
-    draw_predicate,
-)
-from corpora.wide.relative_clauses import is_long
 from corpora.wide.shapes import shape
 
 
@@ -143,51 +134,6 @@ def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
                     nouns = nouns[:1]
                 measures = {measure_of[noun] for noun in nouns}
                 assert words[i + 1] in measures, phrase
-
-
-def test_articles_and_tenses(drawn: list[Phrase]) -> None:
-    past = {verb.past for verb in VERBS}
-    for phrase in drawn:
-        words, chinese = phrase.english.split(), phrase.chinese.split()
-        for article, following in itertools.pairwise(words):
-            if article in ("a", "an"):
-                assert (article == "an") == (following[0] in "aeiou"), phrase
-        assert phrase.chinese[-1] in "。？！", phrase
-        if set(words) <= {*words} - past and "when" not in words:
-            assert not ("了" in chinese and "did" not in words) or (
-                {"do", "does", "see", "find"} & {*words}
-            ), phrase
-        if "will" in words:
-            assert "会" in chinese, phrase
-        assert tokenize(detokenize(phrase.english)) == phrase.english
-
-
-@pytest.mark.parametrize(
-    "draw", [draw_identity, draw_predicate, draw_location, draw_comparison]
-)
-def test_subject_and_verb_agree(draw: Grammar, unchecked_module: None) -> None:
-    rng = random.Random(0)
-    forms = {"I": "am was", "you": "are were", "they": "are were"}
-    for _ in range(1_000):
-        first, second, *_ = draw(rng).english.split()
-        if first in forms:
-            assert second in forms[first].split()
-
-
-@pytest.mark.parametrize(
-    ("phrase", "long"),
-    [
-        ("that cat", False),
-        ("Tom", False),
-        ("cats in the garden", True),
-        ("a cat that is big", True),
-        ("the cat Tom saw", True),
-    ],
-)
-def test_what_is_long_ends_in_a_clause_or_a_place(
-    phrase: str, long: bool
-) -> None:
-    assert is_long(NounPhrase(phrase, "")) is long
 
 
 @pytest.mark.parametrize(
