@@ -6,13 +6,19 @@ Files are parsed and not imported, so none of their code runs.
 import ast
 import sysconfig
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from pydoc_data.topics import topics
 
+import torch
+from torch import Tensor
 
-__all__ = ["read_help"]
+from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.special_tokens import BOS, EOS
+
+
+__all__ = ["make_rows", "read_help", "split_pages"]
 
 
 _DOCUMENTED = (
@@ -92,3 +98,24 @@ def read_help(packages: str | Iterable[str] = ()) -> dict[str, list[str]]:
             found[name] = kept
             seen.update(kept)
     return found
+
+
+def split_pages(
+    pages: Mapping[str, Iterable[str]],
+) -> tuple[list[str], list[str]]:
+    """Return the paragraphs to train on, and those of every tenth page."""
+    parts: tuple[list[str], list[str]] = [], []
+    for i, paragraphs in enumerate(pages.values()):
+        parts[i % 10 == 0].extend(paragraphs)
+    return parts
+
+
+def make_rows(
+    paragraphs: Iterable[str], tokenizer: BPETokenizer, length: int
+) -> Tensor:
+    """Join the tokens of all paragraphs, and cut them into rows (rows, length)."""
+    ids = []
+    for text in paragraphs:
+        ids += [BOS, *tokenizer.encode(text), EOS]
+    n_rows = len(ids) // length
+    return torch.tensor(ids[: n_rows * length]).view(n_rows, length)

@@ -19,6 +19,7 @@ from attention_book.models.language import MaskedLanguageModel
 from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training.classifiers import IGNORED
+from corpora.help_pages import make_rows
 from corpora.tasks.sentences import LabelledSentence, draw_sentences
 from corpora.tasks.tags import UPOS
 from corpora.wide.grammar import CONSTRUCTIONS
@@ -117,7 +118,7 @@ def pretrain(seed: int) -> dict[str, MaskedLanguageModel]:
     page["train"](model, rows, page["masked_loss"], seed, STEPS, RATE)
     model = starts["both"] = copy.deepcopy(model)
     sentences = [x.english for x in draw_sentences(N_UNLABELLED, 100 + seed)]
-    rows = page["make_rows"](sentences, tokenizer)
+    rows = make_rows(sentences, tokenizer, page["LENGTH"])
     steps, rate = STEPS_UNLABELLED, RATE / 3
     page["train"](model, rows, page["masked_loss"], seed, steps, rate)
     return starts

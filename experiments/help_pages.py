@@ -7,15 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from attention_book.tokenizers.bpe import BPETokenizer
-from corpora.help_pages import read_help
+from corpora.help_pages import make_rows, read_help, split_pages
 from literate.chapter import defined_in
 
 
 CHAPTER = "docs/language/language-models.md"
 PARTS = (
     "torch",
-    "split_pages",
-    "make_rows",
     "make_model",
     "causal_loss",
     "masked_loss",
@@ -35,10 +33,11 @@ def cells() -> dict[str, Any]:
 @cache
 def text() -> tuple[BPETokenizer, Tensor, Tensor]:
     """The tokenizer, and the rows to train on and those held out."""
-    train, held = cells()["split_pages"](read_help(["torch"]))
+    train, held = split_pages(read_help(["torch"]))
     tokenizer = BPETokenizer.train(train, VOCAB_SIZE)
-    make_rows = cells()["make_rows"]
-    return tokenizer, make_rows(train, tokenizer), make_rows(held, tokenizer)
+    length = cells()["LENGTH"]
+    rows = (make_rows(part, tokenizer, length) for part in (train, held))
+    return tokenizer, *rows
 
 
 def make(kind: type[nn.Module], seed: int) -> Any:
