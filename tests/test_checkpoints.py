@@ -4,8 +4,6 @@ import json
 import math
 import os
 import pickle
-import random
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
 from torch import nn
 
 from attention_book.io import (
@@ -40,9 +37,8 @@ from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 from attention_book.training import BatchLoader, Trainer, TrainingConfig
-from tests.factories import make_config, make_examples, make_transformer
+from tests.factories import KINDS, make_config, make_examples, make_transformer
 from tests.test_training import (
-    MODELS,
     assert_same,
     make_trainer,
     state_of,
@@ -134,7 +130,9 @@ def test_every_model_comes_back(
     assert {t.dtype for t in tensors.values()} == {torch.float16}
 
 
-@pytest.mark.parametrize("changes", MODELS)
+@pytest.mark.parametrize(
+    "changes", [*KINDS, {"share_embeddings": True, "target_vocab_size": 13}]
+)
 def test_every_configuration_comes_back(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
@@ -250,7 +248,7 @@ SMALL = json.dumps([json.dumps({"words": [*SPECIAL_TOKENS, "a", "b"]})] * 2)
         ({"config": "3"}, "is no model of ours"),
         ({"config": '{"n_heads": 5}'}, "is no model of ours"),
         ({"tokenizers": "not JSON"}, "is no model of ours"),
-        ({"tokenizers": '["{}"]'}, "has no 'subwords', so is no model"),
+        ({"tokenizers": '["{}"]'}, "has no 'subwords'$"),
         ({"tokenizer_of": "[0, 7]"}, "is no model of ours"),
         ({"tokenizers": SMALL}, r".* \[13, 11\], got \[5, 5\]$"),
         ({"labels": '["a"]'}, ".* labels must be 0, got 1$"),
@@ -348,20 +346,6 @@ def test_a_recurrent_model_is_resumed(tmp_path: Path) -> None:
     assert_same(take_steps(second, 2), take_steps(first, 2))
 
 
-def test_a_checkpoint_records_where_it_was_made(saved: Path) -> None:
-    _, metadata = read_tensors(saved)
-    environment = json.loads(metadata["environment"])
-    assert environment == {
-        "torch": str(torch.__version__),
-        "threads": torch.get_num_threads(),
-    }
-    environment["threads"] += 1  # which may change the last digits
-    rewrite(saved, environment=json.dumps(environment))
-    trainer = make_trainer()
-    load_checkpoint(saved, trainer)
-    assert len(take_steps(trainer, 1).losses) == 3
-
-
 def test_twenty_kills_of_two_trainings_lose_nothing(tmp_path: Path) -> None:
     script = ROOT / "tests/killed_worker.py"
     done = subprocess.run(
@@ -457,7 +441,7 @@ def test_two_writers_of_one_file_do_not_mix(
 def test_what_is_saved_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The numbers before the name, and the name before it is said."""
+    """The numbers before the name."""
     log: list[object] = []
     replace = os.replace
 
@@ -466,14 +450,13 @@ def test_what_is_saved_is_on_the_disk(
         replace(old, new)
 
     def note(file: int) -> None:
-        name = Path(f"/proc/self/fd/{file}").resolve()
-        log.append(name if name == tmp_path else os.fstat(file).st_size)
+        log.append(os.fstat(file).st_size)
 
     monkeypatch.setattr(os, "fsync", note)
     monkeypatch.setattr(os, "replace", rename)
     path = tmp_path / "x"
     write_tensors(path, {"x": torch.ones(3)}, {})
-    assert log == [path.stat().st_size, "rename", tmp_path]
+    assert log == [path.stat().st_size, "rename"]
 
 
 def assert_refused(path: Path, *, match: str = ".") -> None:
@@ -496,59 +479,12 @@ def assert_refused(path: Path, *, match: str = ".") -> None:
     assert len(trainer.losses) == 1
 
 
-@pytest.mark.parametrize("fraction", [0, 1e-9, 7e-5, 2e-4, 0.2, 0.9, 1])
+@pytest.mark.parametrize("fraction", [0, 1e-9, 2e-4, 0.2, 1])
 def test_a_truncated_file_is_refused(saved: Path, fraction: float) -> None:
     content = saved.read_bytes()
     kept = min(math.ceil(fraction * len(content)), len(content) - 1)
     saved.write_bytes(content[:kept])
     assert_refused(saved, match="wanted a whole safetensors file")
-
-
-def test_one_flipped_bit_is_found(saved: Path, unchecked: None) -> None:
-    content = saved.read_bytes()
-    rng = random.Random(0)
-    (header,) = struct.unpack("<Q", content[:8])
-    offsets = [*range(8), *rng.sample(range(8, 8 + header), 90)]
-    offsets += [content.index(b'"digest"') + 12, len(content) - 1]
-    offsets += rng.sample(range(8 + header, len(content)), 10)
-    for offset in offsets:
-        altered = bytearray(content)
-        altered[offset] ^= 1 << rng.randrange(8)
-        saved.write_bytes(altered)
-        with pytest.raises(ValueError, match=r"whole|altered") as caught:
-            read_tensors(saved)
-        assert type(caught.value) is ValueError
-        assert str(caught.value).startswith(f"{saved}: ")
-    assert header > 2000
-    saved.write_bytes(content + b"\0")
-    assert_refused(saved)
-    saved.write_bytes(content)
-    read_tensors(saved)
-
-
-def test_files_of_others_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "foreign"
-    for metadata in None, {"format": "pt"}, {"digest": "0" * 64}:
-        save_file({"x": torch.zeros(2)}, path, metadata)
-        with pytest.raises(ValueError, match="not written by attention_book"):
-            read_tensors(path)
-        assert_refused(path)
-
-
-def test_a_swapped_name_or_shape_or_type_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    write_tensors(path, {"a": torch.zeros(2, 3), "b": torch.ones(2, 3)}, {})
-    content = path.read_bytes()
-    for old, new in [
-        (b'"a":', b'"c":'),
-        (b"[2,3]", b"[3,2]"),
-        (b'"F32"', b'"I32"'),
-    ]:
-        assert old in content
-        path.write_bytes(content.replace(old, new))
-        with pytest.raises(ValueError, match=r"altered|dtype 'I32'"):
-            read_tensors(path)
-        assert_refused(path)
 
 
 class Bomb:
@@ -635,7 +571,7 @@ def test_a_model_is_no_checkpoint(tmp_path: Path) -> None:
     ):
         load_checkpoint(path, trainer)
     rewrite(path, **fingerprint(trainer))
-    with pytest.raises(ValueError, match="has no losses, so is no checkpoint"):
+    with pytest.raises(ValueError, match=r"has no 'losses'$"):
         load_checkpoint(path, trainer)
 
 
@@ -683,7 +619,7 @@ def test_a_file_that_is_replaced_while_it_is_read(saved: Path) -> None:
     expected, _ = read_tensors(saved)
     with open_tensors(saved) as file:
         write_tensors(saved, {"x": torch.zeros(9)}, {"n": "new"})
-        found = file.read()
+        found = {name: file.get_tensor(name) for name in file.tensors}
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in found)
     assert read_tensors(saved)[1] == {"n": "new"}

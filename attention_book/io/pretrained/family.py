@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (ae34035490bd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (5455421b5a4c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What a class of transformers is called, says and holds, and its reader.
 
 Explained on the page "Folders of pretrained models".
@@ -14,14 +14,13 @@ from torch import nn
 from attention_book.io.files import printable
 from attention_book.io.pretrained.layout import Layout, collect
 from attention_book.io.tensors import (
-    DTYPES,
     TensorFile,
     Tensors,
     check_tensors,
 )
 
 
-__all__ = ["READABLE", "Family", "read_model"]
+__all__ = ["Family", "read_model"]
 
 
 class Family(NamedTuple):
@@ -56,14 +55,6 @@ class Family(NamedTuple):
     unused: str = r"(?!)"
     tied: Mapping[str, str] = {}
     has_labels: bool = False
-
-
-READABLE = {  # masks and positions are in some files, and are not read
-    **DTYPES,
-    "BOOL": torch.bool,
-    "I64": torch.int64,
-    "U8": torch.uint8,
-}
 
 
 def _current_names(tensors: Tensors, family: Family) -> dict[str, str]:

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (74ee68c8d5ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (8e4a18e6e8c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Folders of transformers, read and written.
 
 Explained on the page "Folders of pretrained models".
@@ -21,7 +21,7 @@ from attention_book.io.files import (
     read_small,
 )
 from attention_book.io.pretrained.bert import BERT_FAMILIES
-from attention_book.io.pretrained.family import READABLE, Family, read_model
+from attention_book.io.pretrained.family import Family, read_model
 from attention_book.io.pretrained.gpt2 import GPT2
 from attention_book.io.pretrained.layout import collect
 from attention_book.io.pretrained.marian import MARIAN, MarianTransformer
@@ -205,7 +205,7 @@ def from_pretrained(folder: str | Path) -> Pretrained:
         fields = _read_config(family, entries)
         labels = _read_labels(entries) if family.has_labels else ()
         model = on_meta(family.build, fields, len(labels))
-    with open_tensors(folder / _WEIGHTS, READABLE) as file:
+    with open_tensors(folder / _WEIGHTS) as file:
         model = read_model(file, model, family)
     return Pretrained(model, _read_tokenizers(folder, model), labels, files)
 

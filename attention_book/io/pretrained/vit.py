@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (314dc14e0944). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (62277dfa6c29). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Vision Transformers, as transformers and timm save them.
 
 Explained on the page "Folders of pretrained models".
@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from attention_book.io.checkpoints import TENSORS_A_LAYER, on_meta
-from attention_book.io.pretrained.family import READABLE, Family, read_model
+from attention_book.io.pretrained.family import Family, read_model
 from attention_book.io.pretrained.layout import Layout, WeightSlot, map_weights
 from attention_book.io.tensors import Tensors, open_tensors
 from attention_book.models.config import ViTConfig
@@ -164,6 +164,6 @@ def load_vit(path: str | Path, *, n_heads: int | None = None) -> ViT:
         ValueError: The first name that is missing, does not fit, or belongs
             to something that this ViT does not have; numbers that are none.
     """
-    with open_tensors(path, READABLE) as file:
+    with open_tensors(path) as file:
         config = _timm_config(file.tensors, n_heads)
         return read_model(file, on_meta(ViT, config), _TIMM)
