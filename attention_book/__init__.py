@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (c33ccae1c88e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (94f39f9f4f7d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     from .generation.beam import beam_search as beam_search
     from .generation.classifier import Classifier as Classifier
     from .generation.generate import generate as generate
-    from .generation.strategies import sampler as sampler
+    from .generation.generate import sampler as sampler
     from .generation.text import (
         fill_blank as fill_blank,
         generate_text as generate_text,

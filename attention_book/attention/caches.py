@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (4c98fa7c2553). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (c13ef394b915). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Caches of keys and values. Explained in "Key–value caches"."""
 
 from typing import NamedTuple
@@ -14,13 +14,11 @@ __all__ = [
     "KeyValue",
     "KeyValueCache",
     "Offset",
-    "Position",
     "StaticKeyValueCache",
 ]
 
 
 Offset = int | Int[Tensor, ""]  # position of the first token, from 0
-Position = Offset  # its old name
 
 
 class KeyValue(NamedTuple):

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (f0d513825a20). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (89497c365b3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Generating text, and translating. Explained in the chapter "Decoding"."""
 
 from attention_book.generation.alignment import cross_weights
@@ -10,10 +10,15 @@ from attention_book.generation.decoder import (
     DecodingState,
     StepDecoder,
 )
-from attention_book.generation.generate import Hypothesis, generate
+from attention_book.generation.generate import (
+    Hypothesis,
+    NextToken,
+    generate,
+    greedy,
+    sampler,
+)
 from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.generation.scores import Scores, score
-from attention_book.generation.strategies import NextToken, greedy, sampler
 from attention_book.generation.text import PromptDecoder, generate_text
 from attention_book.generation.translator import GRAMMAR, Translator
 

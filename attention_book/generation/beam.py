@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoding.md (c2249d75856f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (bc4c34d2a315). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Beam search. Explained in the chapter "Decoding"."""
 
 import math
@@ -14,8 +14,11 @@ from attention_book.generation.decoder import (
     Source,
     StepDecoder,
 )
-from attention_book.generation.generate import Hypothesis, rows_to_keep
-from attention_book.generation.strategies import suppressed
+from attention_book.generation.generate import (
+    Hypothesis,
+    rows_to_keep,
+    suppressed,
+)
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import EOS, PAD
 

@@ -1,30 +1,57 @@
-# Made from docs/transformer/decoding.md (6667a2727952). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The loop that generates. Explained in the chapter "Decoding"."""
+# Made from docs/transformer/decoding.md (962aa29e8780). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The loop that generates, and how it chooses each token.
+
+Explained in the chapter "Decoding".
+"""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_book._checks import check_size
+from attention_book._checks import check_number, check_size
 from attention_book.generation.decoder import (
     CachedDecoder,
     Lengths,
     Source,
     StepDecoder,
 )
-from attention_book.generation.strategies import (
-    NextToken,
-    greedy,
-    suppressed,
-)
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import EOS
 
 
-__all__ = ["Hypothesis", "generate", "rows_to_keep"]
+__all__ = [
+    "Hypothesis",
+    "NextToken",
+    "generate",
+    "greedy",
+    "rows_to_keep",
+    "sampler",
+    "suppressed",
+]
+
+
+NextToken = Callable[[Tensor], Tensor]  # logits (batch, vocab) to (batch,)
+
+
+def greedy(
+    logits: Float[Tensor, "batch vocab"],
+) -> Int[Tensor, " batch"]:
+    """Return the token with the highest logit."""
+    return logits.argmax(-1)
+
+
+def suppressed(
+    logits: Float[Tensor, "*batch vocab"], token_ids: Sequence[int]
+) -> Float[Tensor, "*batch vocab"]:
+    """Return logits by which none of these tokens is ever chosen."""
+    if not token_ids:
+        return logits
+    index = torch.tensor(token_ids, device=logits.device)
+    return logits.index_fill(-1, index, -torch.inf)
 
 
 class Hypothesis(list[int]):
@@ -111,3 +138,40 @@ def rows_to_keep(active: Sequence[bool]) -> list[int]:
     n = sum(active)
     movers = iter([row for row in range(n, len(active)) if active[row]])
     return [row if active[row] else next(movers) for row in range(n)]
+
+
+def sampler(
+    generator: torch.Generator,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+) -> NextToken:
+    """Make a strategy that samples tokens by their probability.
+
+    Args:
+        generator: The random generator.
+        temperature: What logits are divided by.
+        top_k: How many tokens take part, or None for all.
+        top_p: The probability that takes part; at least one token does.
+
+    Source: Fan et al. (2018), §5.4, for top-k; Holtzman et al. (2020), §3.1,
+        for top-p.
+    """
+    check_number("temperature", temperature, positive=True)
+    check_size("top_k", 1 if top_k is None else top_k)
+    check_number("top_p", top_p)
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be in (0, 1], got {top_p}")
+
+    def sample(logits: Tensor) -> Tensor:
+        scaled = logits.float() / temperature
+        best, token_ids = scaled.sort(-1, descending=True)
+        probabilities = best[:, :top_k].softmax(-1)
+        if top_p < 1:
+            before = probabilities.cumsum(-1) - probabilities
+            probabilities = probabilities.masked_fill(before >= top_p, 0)
+        drawn = torch.multinomial(probabilities, 1, generator=generator)
+        return token_ids.gather(1, drawn)[:, 0]
+
+    return sample

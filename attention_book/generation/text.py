@@ -1,4 +1,4 @@
-# Made from docs/source/text-generation.md (209bc1578553). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (c8ee6d911018). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Continuing a text, and filling in its blanks.
 
 Explained on the page of that name.
@@ -16,8 +16,7 @@ from attention_book.generation.decoder import (
     Logits,
     Source,
 )
-from attention_book.generation.generate import generate
-from attention_book.generation.strategies import NextToken, greedy
+from attention_book.generation.generate import NextToken, generate, greedy
 from attention_book.models.language import (
     CausalLanguageModel,
     MaskedLanguageModel,

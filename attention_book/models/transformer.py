@@ -1,4 +1,4 @@
-# Made from docs/transformer/transformer.md (27ac6a9e8441). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/transformer.md (12c2e8583897). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The whole Transformer. Explained in the chapter of that name."""
 
 import math
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attention_book._checks import check_source, check_token_ids
-from attention_book.attention.caches import KeyValue, KeyValueCache, Position
+from attention_book.attention.caches import KeyValue, KeyValueCache, Offset
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import (
@@ -50,7 +50,7 @@ class Embedding(nn.Module):
             self.positions = LearnedPositions(config.max_length, d_model)
 
     def forward(
-        self, token_ids: Int[Tensor, "batch length"], offset: Position = 0
+        self, token_ids: Int[Tensor, "batch length"], offset: Offset = 0
     ) -> Float[Tensor, "batch length d_model"]:
         """Return the tokens' vectors; offset is the position of the first."""
         check_token_ids("token_ids", token_ids, self.tokens.num_embeddings)

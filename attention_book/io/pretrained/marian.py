@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (d53c66162ed8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (0aafb5f28ad6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Translators trained with Marian, as transformers saves them.
 
 Explained on the page "Folders of pretrained models".
@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, KeyValueCache, Position
+from attention_book.attention.caches import KeyValue, KeyValueCache, Offset
 from attention_book.attention.positions import SinusoidalPositions
 from attention_book.io.pretrained.family import Family
 from attention_book.io.pretrained.layout import Layout, WeightSlot, map_weights
@@ -81,7 +81,7 @@ class ConcatenatedSinusoids(SinusoidalPositions):
     """
 
     def forward(
-        self, x: Float[Tensor, "*batch length d_model"], offset: Position = 0
+        self, x: Float[Tensor, "*batch length d_model"], offset: Offset = 0
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return x plus the encoding; offset is the first token's position."""
         interleaved = super().forward(torch.zeros_like(x), offset)
