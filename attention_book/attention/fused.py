@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (2345ca921276). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (d2af182228fc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in one kernel. Explained in the chapter "Fused attention"."""
 
 from typing import Any
@@ -39,9 +39,7 @@ def _causal_attention(
         return attend(query, key, value, mask, **options)
     if mask is None and queries == keys:
         return attend(query, key, value, is_causal=True, **options)
-    whole = torch.compiler.is_compiling() or (
-        queries <= _BLOCK_SIZE or queries > keys
-    )
+    whole = torch.compiler.is_compiling() or queries > keys
     starts = [0] if whole else range(0, queries, _BLOCK_SIZE)
     outputs = []
     for start in starts:
