@@ -4,7 +4,6 @@ import json
 import random
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,6 @@ from attention_book.models.config import TextConfig
 from attention_book.models.language import CausalLanguageModel
 from attention_book.models.text import TextEncoder, TokenClassifier
 from attention_book.tokenizers.special_tokens import EOS
-from tests.test_hostile_files import Memory
 from tests.test_images import a_model
 from tests.torch_state import randomise
 
@@ -676,7 +674,7 @@ def test_what_the_book_can_not_express_is_named(
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 DAMAGE: list[tuple[str, Callable[[Path], object], str]] = [
     (CONFIG, lambda x: x.write_text("[]"), "wanted an object of JSON"),
-    (CONFIG, lambda x: x.write_text('{"a": 1, "a": 2}'), "wanted JSON, got"),
+    (CONFIG, lambda x: x.write_text("{"), "wanted JSON, got"),
     (CONFIG, Path.unlink, "No such file"),
     (WEIGHTS, lambda x: x.write_bytes(bytes(7)), "wanted a whole safetensors"),
     (WEIGHTS, lambda x: x.rename(x.with_suffix(".bin")), "neither a pickle"),
@@ -791,19 +789,3 @@ def test_what_no_class_of_theirs_does_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="labels must be 7, got 1"):
         save_pretrained(tmp_path / "new", Pretrained(a_model(), labels=("a",)))
     assert not [*tmp_path.iterdir()]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_reading_takes_the_memory_of_model_and_one_tensor(
-    tmp_path: Path,
-) -> None:
-    sizes = {"d_model": 256, "n_heads": 4, "d_ff": 512, "n_layers": 2}
-    for vocab_size in 7, 60_000:  # the first imports and allocates
-        model = CausalLanguageModel(TextConfig(vocab_size=vocab_size, **sizes))
-        n_bytes = [4 * p.numel() for p in model.parameters()]
-        folder = tmp_path / str(vocab_size)
-        save_pretrained(folder, Pretrained(model))
-        del model
-        memory = Memory()
-        from_pretrained(folder)
-    assert memory.growth() <= 1.1 * (sum(n_bytes) + max(n_bytes))
