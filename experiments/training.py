@@ -1,108 +1,154 @@
 """A small model, warm-up, and averaged checkpoints, for "Training".
 
-The model of its cells is trained as they train it. Warm-up is tried on models
-of four layers a side, with normalisation after the residual connection (post)
-and before the sublayer (pre). Averages are of the last five checkpoints of the
-same model, ten steps apart.
+The model of that chapter is trained as it trains it. Warm-up, for "A training
+recipe", is tried on models of four layers a side, with normalisation after the
+residual connection (post) and before the sublayer (pre). Averages are of the
+last five checkpoints of the small model, ten steps apart.
 """
 
 import copy
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 
+from attention_book import Transformer, TransformerConfig, WordTokenizer
+from attention_book.data.batches import pad
+from attention_book.data.split import Split, make_split
+from attention_book.generation.generate import generate
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training import (
+    Example,
     Trainer,
     TrainingConfig,
     TranslationBatches,
+    encode_pairs,
     validation_loss,
 )
 from experiments.record import percent, spread
-from literate.chapter import defined_in
 
 
 SEEDS = range(3)
-CHAPTER = "docs/transformer/training.md"
-PARTS = ("torch", "make_model", "translate")
 RATES = (1e-3, 3e-3, 1e-2)
 N_SHOWN = 4
 N_AVERAGED = 5
 EVERY = 10  # steps from checkpoint to checkpoint
 
-Cells = dict[str, Any]
+CONFIG = TrainingConfig(  # of the chapter
+    max_steps=350,
+    batch_tokens=1000,
+    learning_rate=5e-3,
+    warmup_steps=100,
+    schedule="inverse_sqrt",
+)
 
 
-def make_trainer(
-    cells: Cells, config: TrainingConfig, **shape: Any
-) -> Trainer:
+class Texts(NamedTuple):
+    """The sentences, and the vocabularies of their training part."""
+
+    split: Split
+    english: WordTokenizer
+    chinese: WordTokenizer
+
+    def encode(self, pairs: Any) -> list[Example]:
+        return encode_pairs(pairs, self.english, self.chinese)
+
+
+@cache
+def make_texts() -> Texts:
+    split = make_split(n_train=20_000, n_test=200)
+    return Texts(
+        split,
+        WordTokenizer.train(source for source, _ in split.train),
+        WordTokenizer.train(target for _, target in split.train),
+    )
+
+
+def make_trainer(config: TrainingConfig, **shape: Any) -> Trainer:
     """A new model from the config's seed, and its trainer."""
-    model = cells["make_model"](config.seed, **shape)
-    return Trainer(
-        model, TranslationBatches(cells["examples"], config), config
+    texts = make_texts()
+    torch.manual_seed(config.seed)
+    model = Transformer(
+        TransformerConfig(
+            source_vocab_size=len(texts.english),
+            target_vocab_size=len(texts.chinese),
+            d_model=64,
+            n_heads=4,
+            d_ff=256,
+            **shape,
+        )
     )
+    batches = TranslationBatches(texts.encode(texts.split.train), config)
+    return Trainer(model, batches, config)
 
 
-def held_out(cells: Cells) -> list[tuple[list[int], list[int]]]:
+def translate(model: Transformer) -> list[str]:
+    """Translate the unseen sentences."""
+    texts = make_texts()
+    source, lengths = pad(
+        [texts.english.encode(text) for text, _ in texts.split.sentences]
+    )
+    rows = generate(model.eval(), source, lengths, max_length=40)
+    return [texts.chinese.decode(row) for row in rows]
+
+
+def held_out() -> list[Example]:
     """The unseen sentences as token ids."""
-    pairs = cells["split"].sentences
-    found: list[tuple[list[int], list[int]]] = cells["encode_pairs"](
-        pairs, cells["english"], cells["chinese"]
-    )
-    return found
+    texts = make_texts()
+    return texts.encode(texts.split.sentences)
 
 
-def loss_of(cells: Cells, trainer: Trainer) -> float:
+def loss_of(trainer: Trainer) -> float:
     """The loss of the trainer's model on the unseen sentences."""
-    batches = TranslationBatches(held_out(cells), trainer.config)
+    batches = TranslationBatches(held_out(), trainer.config)
     return validation_loss(trainer, batches)
 
 
-def right(cells: Cells, outputs: list[str]) -> list[bool]:
+def right(outputs: list[str]) -> list[bool]:
     """Whether each translation of an unseen sentence is exact."""
-    pairs = cells["split"].sentences
+    pairs = make_texts().split.sentences
     wanted = [detokenize(target) for _, target in pairs]
     return [a == b for a, b in zip(outputs, wanted, strict=True)]
 
 
-def frequency_loss(cells: Cells) -> float:
+def frequency_loss() -> float:
     """The loss of a model that knows how frequent each token is."""
-    counts = Counter(x for _, ids in cells["examples"] for x in ids[1:])
-    total = counts.total() + len(cells["chinese"])  # each token once more
-    targets = [x for _, ids in held_out(cells) for x in ids[1:]]
+    texts = make_texts()
+    train = texts.encode(texts.split.train)
+    counts = Counter(x for _, ids in train for x in ids[1:])
+    total = counts.total() + len(texts.chinese)  # each token once more
+    targets = [x for _, ids in held_out() for x in ids[1:]]
     return -sum(math.log((counts[x] + 1) / total) for x in targets) / len(
         targets
     )
 
 
-def chapter(cells: Cells, seed: int) -> dict[str, Any]:
+def chapter(seed: int) -> dict[str, Any]:
     """Train as the chapter does; its loss, and some translations."""
-    config = replace(cells["config"], seed=seed)
-    trainer = make_trainer(cells, config, n_layers=1, norm="pre")
+    config = replace(CONFIG, seed=seed)
+    trainer = make_trainer(config, n_layers=1, norm="pre")
     while len(trainer.losses) < config.max_steps:
         trainer.step()
-    outputs = cells["translate"](trainer.model)
-    exact = right(cells, outputs)
+    outputs = translate(trainer.model)
+    exact = right(outputs)
     found: dict[str, Any] = {
         "exact": sum(exact) / len(exact),
-        "loss": loss_of(cells, trainer),
+        "loss": loss_of(trainer),
     }
     for name, good in {"right": True, "wrong": False}.items():
         rows = [i for i, ok in enumerate(exact) if ok is good]
         for n, i in enumerate(rows[:N_SHOWN]):
-            source, target = cells["split"].sentences[i]
+            source, target = make_texts().split.sentences[i]
             found[f"{name} {n} source"] = detokenize(source)
             found[f"{name} {n} target"] = detokenize(target)
             found[f"{name} {n} output"] = outputs[i]
     return found
 
 
-def warmup(
-    cells: Cells, norm: str, steps: int, rate: float, seed: int
-) -> float:
+def warmup(norm: str, steps: int, rate: float, seed: int) -> float:
     """Train a deeper model with that warm-up; its loss in the end."""
     config = TrainingConfig(
         max_steps=300,
@@ -111,16 +157,16 @@ def warmup(
         warmup_steps=steps,
         seed=seed,
     )
-    trainer = make_trainer(cells, config, n_layers=4, norm=norm)
+    trainer = make_trainer(config, n_layers=4, norm=norm)
     while len(trainer.losses) < config.max_steps:
         trainer.step()
-    return loss_of(cells, trainer)
+    return loss_of(trainer)
 
 
-def averaging(cells: Cells, schedule: Any, seed: int) -> dict[str, float]:
+def averaging(schedule: Any, seed: int) -> dict[str, float]:
     """Train the chapter's model; its last checkpoint and the mean of five."""
-    config = replace(cells["config"], schedule=schedule, seed=seed)
-    trainer = make_trainer(cells, config, n_layers=1, norm="pre")
+    config = replace(CONFIG, schedule=schedule, seed=seed)
+    trainer = make_trainer(config, n_layers=1, norm="pre")
     model = trainer.model
     kept = []
     while len(trainer.losses) < config.max_steps:
@@ -135,23 +181,22 @@ def averaging(cells: Cells, schedule: Any, seed: int) -> dict[str, float]:
     found = {}
     for name, state in {"last": kept[-1], "mean": mean}.items():
         model.load_state_dict(state)
-        exact = right(cells, cells["translate"](model))
+        exact = right(translate(model))
         found[f"{schedule}, {name}: exact"] = sum(exact) / len(exact)
-        found[f"{schedule}, {name}: loss"] = loss_of(cells, trainer)
+        found[f"{schedule}, {name}: loss"] = loss_of(trainer)
     return found
 
 
 def run(seed: int) -> dict[str, Any]:
-    cells = defined_in(CHAPTER, *PARTS)
-    found = chapter(cells, seed)
-    found["frequencies: loss"] = frequency_loss(cells)
+    found = chapter(seed)
+    found["frequencies: loss"] = frequency_loss()
     for norm in ("post", "pre"):
         for steps in (1, 100):
             for rate in RATES:
                 name = f"{norm}, {steps}, {rate:g}"
-                found[name] = warmup(cells, norm, steps, rate, seed)
+                found[name] = warmup(norm, steps, rate, seed)
     for schedule in ("inverse_sqrt", "cosine"):
-        found |= averaging(cells, schedule, seed)
+        found |= averaging(schedule, seed)
     return found
 
 

@@ -406,6 +406,15 @@ def test_smoothing_and_dropout_are_used() -> None:
     assert len(losses) == 1 + 3 * 2
 
 
+def test_an_untrained_model_repeats_what_it_read() -> None:
+    """Residuals carry the embedding to the output layer, which it is tied to."""
+    model = make_transformer(norm="pre", d_model=96)
+    batch = make_batch(make_examples(6), CPU)
+    read = batch.target[:, :-1]
+    guess = model(batch.source, batch.source_lengths, read).argmax(-1)
+    assert torch.equal(guess[read != PAD], read[read != PAD])
+
+
 def test_it_learns(unchecked: None) -> None:
     config = TrainingConfig(
         max_steps=150, batch_tokens=200, learning_rate=1e-2, warmup_steps=10

@@ -1,4 +1,4 @@
-# Made from docs/source/training-loop.md (00501973777a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (baa377c2a27a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training: configuration, batches, losses, the loop, several processes."""
 
 from attention_book.training.config import Schedule, TrainingConfig
@@ -11,13 +11,14 @@ from attention_book.training.loading import (
     make_batch,
     to_device,
 )
-from attention_book.training.loop import Trainer, learning_rate_at
+from attention_book.training.loop import Trainer
 from attention_book.training.losses import (
     LossFunction,
     cross_entropy,
     translation_loss,
 )
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
+from attention_book.training.schedule import learning_rate_at
 from attention_book.training.validation import validation_loss
 
 

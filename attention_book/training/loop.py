@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (be1e48628dca). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (ccf6bc635da9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The training loop. Explained in the chapter "Training"."""
 
 import math
@@ -18,9 +18,10 @@ from attention_book.training.config import TrainingConfig
 from attention_book.training.loading import BatchSource
 from attention_book.training.losses import LossFunction, translation_loss
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
+from attention_book.training.schedule import learning_rate_at
 
 
-__all__ = ["Trainer", "learning_rate_at"]
+__all__ = ["Trainer"]
 
 
 class Trainer:
@@ -84,7 +85,14 @@ class Trainer:
             first = self._batch_numbers(number + 1)[0]
             self._ahead = {first: self.batches[first]}
         loss, grad_norm = both.tolist()  # waits for a GPU once
-        _check_finite(number, loss, grad_norm, self.scaler)
+        fine = math.isfinite(loss) and (  # fp16 may overflow, and is scaled
+            math.isfinite(grad_norm) or self.scaler.get_scale() > 1
+        )
+        if not fine:
+            raise ArithmeticError(
+                f"step {number}: the loss is {loss}, "
+                f"the gradient norm {grad_norm}"
+            )
         rate = learning_rate_at(number, config)
         self.optimizer.param_groups[0]["lr"] = rate
         self.scaler.step(self.optimizer)  # not if the gradient overflowed
@@ -122,15 +130,11 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return the progress: what is neither parameter nor optimiser."""
-        losses = torch.tensor(self.losses, dtype=torch.float64)
-        scaler = self.scaler.state_dict()
-        if not scaler:
-            return {"losses": losses}
-        scale = [scaler["scale"], scaler["_growth_tracker"]]
-        return {
-            "losses": losses,
-            "scale": torch.tensor(scale, dtype=torch.float64),
-        }
+        state = {"losses": torch.tensor(self.losses, dtype=torch.float64)}
+        if scaler := self.scaler.state_dict():  # of fp16
+            scale = [scaler["scale"], scaler["_growth_tracker"]]
+            state["scale"] = torch.tensor(scale, dtype=torch.float64)
+        return state
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Bring the trainer to the step of a state_dict."""
@@ -139,37 +143,3 @@ class Trainer:
             scale, steps = state["scale"].tolist()
             new = {"scale": scale, "_growth_tracker": int(steps)}
             self.scaler.load_state_dict(self.scaler.state_dict() | new)
-
-
-def _check_finite(
-    step: int, loss: float, grad_norm: float, scaler: torch.amp.GradScaler
-) -> None:
-    """Raise ArithmeticError if a step went wrong.
-
-    A scaled gradient may overflow: then it is scaled less, down to 1.
-    """
-    grad_is_fine = math.isfinite(grad_norm) or scaler.get_scale() > 1
-    if math.isfinite(loss) and grad_is_fine:
-        return
-    raise ArithmeticError(
-        f"step {step}: the loss is {loss}, the gradient norm {grad_norm}"
-    )
-
-
-def learning_rate_at(step: int, config: TrainingConfig) -> float:
-    """Return the learning rate of a step; the first one is number 1.
-
-    The paper's schedule, lrate = d_model^(-0.5) · min(step^(-0.5), step ·
-    warmup_steps^(-1.5)), is inverse_sqrt with the peak
-    (d_model · warmup_steps)^(-0.5).
-
-    Source: Vaswani et al. (2017), §5.3, eq. 3; Loshchilov and Hutter (2017),
-        §3, eq. 5, without restarts, for the cosine.
-    """
-    rise = min(1.0, step / config.warmup_steps)
-    if config.schedule == "inverse_sqrt":
-        fall = min(1.0, math.sqrt(config.warmup_steps / step))
-        return config.learning_rate * rise * fall
-    done = min(1.0, step / config.max_steps)
-    fall = 0.5 * (1 + math.cos(math.pi * done))
-    return config.learning_rate * rise * (0.02 + 0.98 * fall)

@@ -107,7 +107,7 @@ softmax = drawing.box(RIGHT - BOX / 2, 457, BOX, 25, "softmax")
 drawing.arrow(decoder[-1].bottom(), linear.top())
 drawing.arrow(linear.bottom(), softmax.top())
 
-place(14, 512, 206, 98, "训练 | Training", chapters("training"))
+place(14, 512, 206, 98, "训练 | Training", chapters("training", "recipe"))
 loss = drawing.box(LEFT - BOX / 2, 538, BOX, 25, "损失 | loss")
 drawing.arrow(
     softmax.left(),
