@@ -1,7 +1,8 @@
-# Made from docs/source/fast-decoding.md (3cd56d4e4e65). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (407a8ec2c52e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps captured as CUDA graphs. Explained in the chapter "Fast decoding"."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -209,15 +210,13 @@ class CUDAGraphDecoder:
         return state, state.step(torch.full_like(lengths, BOS))
 
 
+@dataclass
 class _GraphState:
     """The rows of a batch in a bucket, from the first on."""
 
-    def __init__(
-        self, decoder: CUDAGraphDecoder, bucket: StaticStep, n_rows: int
-    ) -> None:
-        self.decoder = decoder
-        self.bucket = bucket
-        self.n_rows = n_rows
+    decoder: CUDAGraphDecoder
+    bucket: StaticStep
+    n_rows: int
 
     @torch.inference_mode()
     def step(self, token_ids: TokenIds) -> Logits:

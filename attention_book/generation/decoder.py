@@ -1,11 +1,12 @@
-# Made from docs/fast/generating-fast.md (76361a038add). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (55cb197bc672). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What generation asks of a model. Explained in the chapter "Decoding"."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book._checks import check_source
@@ -66,28 +67,22 @@ class StepDecoder(Protocol):
         """
 
 
+@dataclass
 class CachedState:
     """Rows of a model that has a key–value cache in each layer.
 
-    Args:
+    Attributes:
         forward: Returns the logits after each token, given the token ids of
             all rows and this state.
         caches: Of the tokens so far.
         cross_kv: Keys and values of the sources, if there are any.
-        mask: Of the sources.
+        mask: Of the sources, (batch, 1, 1, source).
     """
 
-    def __init__(
-        self,
-        forward: Callable[[Tensor, "CachedState"], Tensor],
-        caches: Sequence[KeyValueCache],
-        cross_kv: Sequence[KeyValue] = (),
-        mask: Bool[Tensor, "batch 1 1 source"] | None = None,
-    ) -> None:
-        self.forward = forward
-        self.caches = caches
-        self.cross_kv = cross_kv
-        self.mask: Any = mask
+    forward: Callable[[Tensor, "CachedState"], Tensor]
+    caches: Sequence[KeyValueCache]
+    cross_kv: Sequence[KeyValue] = ()
+    mask: Any = None
 
     def step(self, token_ids: TokenIds) -> Logits:
         """Append a token to each row; return the logits of the next."""

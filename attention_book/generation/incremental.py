@@ -1,10 +1,11 @@
-# Made from docs/source/fast-decoding.md (7c8fd0c810c6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (7e45fb84308b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps of one token, with prepacked weights.
 
 Explained in the chapter "Fast decoding".
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -207,40 +208,26 @@ class IncrementalDecoder:
         source, lengths = source.to(device), lengths.to(device)
         memory, mask = self.model.encode(source, lengths)
         layers = self.model.decoder.project_memory(memory)
+        cross_kv = torch.stack([x for kv in layers for x in kv])
+        positions = position_table(self.model, max_length)
+        shape = (*cross_kv.shape[:3], max_length, cross_kv.shape[-1])
+        self_kv = cross_kv.new_empty(shape)
         state = _State(
-            self,
-            torch.stack([x for kv in layers for x in kv]),
-            None if is_full else mask,
-            position_table(self.model, max_length),
+            self, cross_kv, self_kv, None if is_full else mask, positions
         )
         return state, state.step(torch.full_like(lengths, BOS))
 
 
+@dataclass
 class _State:
-    """The keys and values of translations that are being generated.
+    """The keys and values of translations that are being generated."""
 
-    Args:
-        decoder: Computes the steps.
-        cross_kv: Keys and values of the sources, layer by layer.
-        mask: Which source tokens are real, or None for all.
-        positions: What is added to the embedding at each position; there
-            can be as many tokens as it has positions.
-    """
-
-    def __init__(
-        self,
-        decoder: IncrementalDecoder,
-        cross_kv: Float[Tensor, "two_layers batch kv_heads source d_k"],
-        mask: Bool[Tensor, "batch 1 1 source"] | None,
-        positions: Float[Tensor, "length d_model"],
-    ) -> None:
-        self.decoder = decoder
-        self.cross_kv = cross_kv
-        self.mask = mask
-        self.positions = positions
-        self.length = 0
-        shape = (*cross_kv.shape[:3], len(positions), cross_kv.shape[-1])
-        self.self_kv = cross_kv.new_empty(shape)
+    decoder: IncrementalDecoder
+    cross_kv: Float[Tensor, "two_layers batch kv_heads source d_k"]
+    self_kv: Float[Tensor, "two_layers batch kv_heads length d_k"]
+    mask: Bool[Tensor, "batch 1 1 source"] | None  # None: all tokens are real
+    positions: Float[Tensor, "length d_model"]  # added to the embeddings
+    length: int = 0  # tokens so far
 
     def step(self, token_ids: TokenIds) -> Logits:
         """Append a token to each row; return the logits of the next."""
