@@ -1,4 +1,4 @@
-# Made from docs/source/compute.md (86ae62a7a3ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/compute.md (0486e9c5f08d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Device, precision and attention kernel, chosen in one place.
 
 Explained in the chapter "Devices and precision".
@@ -6,18 +6,16 @@ Explained in the chapter "Devices and precision".
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 __all__ = [
-    "BACKENDS",
-    "DTYPES",
     "ON_CPU",
     "ComputeConfig",
     "Kernel",
@@ -25,12 +23,8 @@ __all__ = [
     "bucket_length",
     "compute_context",
     "get_compute_config",
-    "get_device",
-    "get_kernel",
-    "get_precision",
     "inference_copy",
     "seeded",
-    "selected_kernel",
 ]
 
 
@@ -38,8 +32,8 @@ Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Kernel = Literal["auto", "flash", "efficient", "cudnn", "math"]
 _CPU = torch.device("cpu")
 _SMALL_MODEL = 16 * 2**20  # bytes, below which a GPU is not worth its start
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}  # of autocast
-BACKENDS = {
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}  # of autocast
+_BACKENDS = {
     "flash": SDPBackend.FLASH_ATTENTION,
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "cudnn": SDPBackend.CUDNN_ATTENTION,
@@ -51,7 +45,6 @@ _KERNELS: dict[str, tuple[Kernel, ...]] = {  # those that each device has
     "cuda": ("flash", "cudnn", "efficient", "math"),
 }
 _WITHOUT_CUDNN = "flash", "efficient", "math"  # what auto takes on cuda
-_NO_KERNEL = "No available kernel", "No viable backend"  # PyTorch's errors
 
 
 @dataclass(frozen=True)
@@ -64,30 +57,26 @@ class ComputeConfig:
             bf16 or fp16 for what autocast deems safe.
         kernel: Of attention; auto: the first that can, in PyTorch's order,
             and on cuda never cudnn.
-        reasons: Why this device, this precision, this kernel.
     """
 
     device: torch.device = _CPU
     precision: Precision = "fp32"
     kernel: Kernel = "auto"
-    reasons: tuple[str, str, str] = ("asked for", "asked for", "asked for")
 
     def __str__(self) -> str:
-        of_device, of_precision, of_kernel = self.reasons
         return (
-            f"device {self.device}: {of_device}\n"
-            f"precision {self.precision}: {of_precision}\n"
-            f"kernel {self.kernel}: {of_kernel}"
+            f"device {self.device}, precision {self.precision}, "
+            f"kernel {self.kernel}"
         )
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype that matrices are multiplied in."""
-        return DTYPES.get(self.precision, torch.float32)
+        return _DTYPES.get(self.precision, torch.float32)
 
     def autocast(self) -> torch.autocast:
         """Autocast to bf16 or fp16; with fp32 and tf32, do nothing."""
-        dtype = DTYPES.get(self.precision)
+        dtype = _DTYPES.get(self.precision)
         return torch.autocast(
             self.device.type, dtype, enabled=dtype is not None
         )
@@ -109,12 +98,8 @@ ON_CPU = ComputeConfig()
 @contextlib.contextmanager
 def _matmul_precision(precision: str) -> Iterator[None]:
     """Set the precision of fp32 products; on leaving, restore it."""
-    mkldnn = getattr(torch.backends.mkldnn, "matmul", None)
-    backends: list[Any] = [
-        backend
-        for backend in (torch.backends.cuda.matmul, mkldnn)
-        if hasattr(backend, "fp32_precision")
-    ]
+    everything: Any = torch.backends  # whose types lack mkldnn.matmul
+    backends = everything.cuda.matmul, everything.mkldnn.matmul
     before = [backend.fp32_precision for backend in backends]
     try:
         legacy = torch.get_float32_matmul_precision()
@@ -138,26 +123,13 @@ def _attention_kernels(compute: ComputeConfig) -> Iterator[None]:
         yield
         return
     names = _WITHOUT_CUDNN if is_auto else (compute.kernel,)
-    try:
-        with sdpa_kernel([BACKENDS[name] for name in names]):
-            yield
-    except RuntimeError as error:
-        if not str(error).startswith(_NO_KERNEL):
-            raise
-        raise ValueError(
-            f"kernel: {compute.kernel} can't do this call (its mask, dtype or "
-            "widths); math can do every call, and on cuda efficient those "
-            "with a mask"
-        ) from error
+    with sdpa_kernel([_BACKENDS[name] for name in names]):
+        yield
 
 
 @contextlib.contextmanager
 def compute_context(compute: ComputeConfig) -> Iterator[None]:
-    """Multiply fp32 as the config says, and attend with its kernel.
-
-    Raises:
-        ValueError: In it, attention is called that this kernel can't do.
-    """
+    """Multiply fp32 as the config says, and attend with its kernel."""
     is_tf32 = compute.precision == "tf32"
     precision = "high" if is_tf32 else "highest"
     with _matmul_precision(precision), _attention_kernels(compute):
@@ -189,31 +161,31 @@ def get_compute_config(
     ):
         if got not in known:
             raise ValueError(f"{name} must be {', '.join(known)}, got {got!r}")
-    found_device, of_device = get_device(str(device), model_bytes)
-    found_precision, of_precision = get_precision(precision, found_device)
-    found_kernel, of_kernel = get_kernel(kernel, found_device, found_precision)
-    return ComputeConfig(
-        found_device,
-        found_precision,
-        found_kernel,
-        (of_device, of_precision, of_kernel),
-    )
+    found = _find_device(str(device), model_bytes)
+    capability = 0
+    if found.type == "cuda":
+        capability, _ = torch.cuda.get_device_capability(found)
+    taken = _find_precision(precision, found, capability)
+    kernels = _KERNELS[found.type]
+    if found.type == "cuda" and (capability < 8 or taken not in _DTYPES):
+        kernels = ("efficient", "math")
+    if kernel not in ("auto", *kernels):
+        raise ValueError(
+            f"kernel: {found.type} in {taken} has {', '.join(kernels)}, "
+            f"got {kernel!r}"
+        )
+    return ComputeConfig(found, taken, kernel)
 
 
-def get_device(
-    wanted: str, model_bytes: int | None = None
-) -> tuple[torch.device, str]:
-    """Return the device and why; ValueError if it is not there."""
+def _find_device(wanted: str, model_bytes: int | None) -> torch.device:
+    """Return the device; ValueError if it is not there."""
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     n_mps = int(torch.backends.mps.is_available())
     counts = {"cuda": n_gpus, "mps": n_mps, "cpu": 1}
-    found = [kind for kind, n in counts.items() if n]
-    small = model_bytes is not None and model_bytes < _SMALL_MODEL
-    if wanted == "auto" and small and len(found) > 1:
-        return _CPU, f"a small model: {found[0]} is here, if asked for"
     if wanted == "auto":
-        why = f"of cuda, mps, cpu the first that is here ({', '.join(found)})"
-        return torch.device(found[0]), why
+        small = model_bytes is not None and model_bytes < _SMALL_MODEL
+        found = next(kind for kind, n in counts.items() if n)
+        return _CPU if small else torch.device(found)
     try:
         device = torch.device(wanted)
         n = counts[device.type]
@@ -225,69 +197,26 @@ def get_device(
             f"device: wanted {wanted}, but torch {torch.__version__} finds "
             f"{n_gpus} of cuda, {n_mps} of mps here; cpu is there always"
         )
-    return device, "asked for"
+    return device
 
 
-def get_precision(
-    wanted: Literal["auto", Precision], device: torch.device
-) -> tuple[Precision, str]:
-    """Return the precision and why; ValueError if the device lacks it."""
+def _find_precision(
+    wanted: Literal["auto", Precision], device: torch.device, capability: int
+) -> Precision:
+    """Return the precision; ValueError if the device lacks it."""
     on_gpu = device.type == "cuda"
-    major = 0
-    if on_gpu:
-        major, _ = torch.cuda.get_device_capability(device)
-    if wanted in ("bf16", "tf32") and on_gpu and major < 8:
+    if wanted in ("bf16", "tf32") and on_gpu and capability < 8:
         raise ValueError(
             f"precision: wanted {wanted}, which begins with compute "
-            f"capability 8, got a card of capability {major}"
+            f"capability 8, got a card of capability {capability}"
         )
     if wanted == "tf32" and not on_gpu:
         raise ValueError(f"precision: tf32 is for cuda, got device {device}")
     if wanted != "auto":
-        return wanted, "asked for"
-    if major >= 8:
-        return "bf16", "twice as fast or more here, with the range of fp32"
-    if major == 7:
-        return "fp16", "this card has no bf16; losses are scaled instead"
-    return "fp32", "full precision; ask for less to try it"
-
-
-def get_kernel(
-    wanted: Kernel, device: torch.device, precision: Precision
-) -> tuple[Kernel, str]:
-    """Return the kernel and why; ValueError if the device lacks it."""
-    kernels = _KERNELS[device.type]
-    if device.type == "cuda":
-        major, _ = torch.cuda.get_device_capability(device)
-        if major < 8 or precision not in DTYPES:
-            kernels = ("efficient", "math")
-    if wanted == "auto":
-        names = ", ".join(name for name in _WITHOUT_CUDNN if name in kernels)
-        why = f"PyTorch takes what can do the call, of {names}"
-        if "cudnn" in kernels:
-            why += "; cudnn, which plans for each new shape, if asked for"
-        return "auto", why
-    if wanted not in kernels:
-        raise ValueError(
-            f"kernel: {device.type} in {precision} has {', '.join(kernels)}, "
-            f"got {wanted!r}"
-        )
-    return wanted, "asked for"
-
-
-def selected_kernel(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
-    *,
-    is_causal: bool = False,
-) -> str:
-    """Return the kernel that PyTorch selects for this call."""
-    select: Callable[..., int] = torch._fused_sdp_choice
-    number = select(query, key, value, mask, 0.0, is_causal)
-    names = {int(backend.value): name for name, backend in BACKENDS.items()}
-    return names.get(number, "another")
+        return wanted
+    if capability >= 8:
+        return "bf16"
+    return "fp16" if capability == 7 else "fp32"  # 7 has no bf16
 
 
 def bucket_length(length: int, max_length: int, device: torch.device) -> int:

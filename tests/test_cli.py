@@ -582,11 +582,10 @@ def test_train_checks_the_device_and_says_what_it_chose(
     assert "wanted cuda" in error_of("train", out, "--device", "cuda")
     assert not out.exists()
     said = run("train", out, *options)
-    assert "device cpu: " in said
-    assert "precision fp32: full precision" in said
+    assert "device cpu, precision fp32" in said
     half = tmp_path / "half"
     said = run("train", half, *options, "--precision", "bf16")
-    assert "precision bf16: asked for" in said
+    assert "precision bf16" in said
     losses = [read_tensors(path)[0]["losses"] for path in (out, half)]
     assert not torch.equal(*losses)
     assert torch.allclose(*losses, atol=0.1)
