@@ -28,6 +28,7 @@ from attention_book.training.classifiers import (
     predict,
     train_classifier,
 )
+from corpora.tasks.baselines import Alone, BagOfWords, without_positions
 from corpora.tasks.reviews import Review, make_reviews
 from corpora.tasks.sentences import LabelledSentence, draw_sentences
 from corpora.tasks.tags import UPOS, tag_words
@@ -36,11 +37,10 @@ from corpora.wide.grammar import (
     draw_construction,
     wide_sentence,
 )
-from literate.chapter import defined_in
+from experiments.tasks import macro_f1
 from tests.torch_state import randomise
 
 
-CHAPTER = "docs/language/tasks.md"
 N_LABELS = 5
 ROWS = [[BOS, 3, 7, 3, 9, 10, 2], [BOS, 8, 4]]
 
@@ -59,11 +59,6 @@ def make(
     model = kind(make_config(**changes), N_LABELS)
     randomise(model)
     return model.eval()
-
-
-@pytest.fixture(scope="module")
-def page() -> dict[str, Any]:
-    return defined_in(CHAPTER, "Alone", "macro_f1")
 
 
 # heads
@@ -133,14 +128,14 @@ def shuffled() -> tuple[Tensor, list[int]]:
     return torch.tensor([[ROWS[0][i] for i in order]]), order
 
 
-def test_without_positions_order_is_lost(page: dict[str, Any]) -> None:
+def test_without_positions_order_is_lost() -> None:
     """Of tokens the labels move along, of sequences they stay."""
     moved, order = shuffled()
     token_ids = torch.tensor([ROWS[0]])
     for kind in (TokenClassifier, SequenceClassifier):
         model = make(kind)
         assert not torch.allclose(model(token_ids)[0, 0], model(moved)[0, 0])
-        page["without_positions"](model)
+        without_positions(model)
         expected = model(token_ids)[0]
         if kind is TokenClassifier:
             expected = expected[order]
@@ -150,9 +145,9 @@ def test_without_positions_order_is_lost(page: dict[str, Any]) -> None:
         assert model.encoder.positions.table.grad is None
 
 
-def test_a_bag_is_a_mean_over_real_tokens(page: dict[str, Any]) -> None:
+def test_a_bag_is_a_mean_over_real_tokens() -> None:
     torch.manual_seed(0)
-    bag = page["BagOfWords"](make_config(), N_LABELS)
+    bag = BagOfWords(make_config(), N_LABELS)
     found = bag(*pad(ROWS))
     for row, tokens in enumerate(ROWS):
         mean = bag.tokens.weight[tokens].mean(dim=0)
@@ -162,15 +157,15 @@ def test_a_bag_is_a_mean_over_real_tokens(page: dict[str, Any]) -> None:
     assert torch.allclose(again[0], found[0], atol=1e-6)
 
 
-def test_a_token_alone_knows_no_other(page: dict[str, Any]) -> None:
+def test_a_token_alone_knows_no_other() -> None:
     torch.manual_seed(0)
-    alone = page["Alone"](make_config(), N_LABELS)
+    alone = Alone(make_config(), N_LABELS)
     found = alone(*pad(ROWS))
     assert found.shape == (2, 7, N_LABELS)
     assert torch.allclose(found[0, 1], found[0, 3])  # both are token 3
 
 
-def test_macro_f1_is_that_of_scikit_learn(page: dict[str, Any]) -> None:
+def test_macro_f1_is_that_of_scikit_learn() -> None:
     rng = torch.Generator().manual_seed(0)
     right = torch.randint(N_LABELS, (101,), generator=rng)
     found = torch.where(
@@ -179,8 +174,8 @@ def test_macro_f1_is_that_of_scikit_learn(page: dict[str, Any]) -> None:
         torch.randint(N_LABELS, (101,), generator=rng),
     )
     expected = f1_score(right, found, average="macro")
-    assert page["macro_f1"](found, right) == pytest.approx(expected)
-    assert page["macro_f1"](right, right) == 1
+    assert macro_f1(found, right) == pytest.approx(expected)
+    assert macro_f1(right, right) == 1
 
 
 # training

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from attention_book.attention.caches import KeyValueCache
 from attention_book.models.config import TextConfig
-from attention_book.models.text import TextEncoder
+from attention_book.models.text_encoder import TextEncoder
 from tests.factories import make_text_config
 from tests.torch_state import randomise, stack_state
 
@@ -194,9 +194,3 @@ def test_a_wrong_input_is_named(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         make_trunk()(**{"token_ids": TOKENS} | arguments)
-
-
-def test_a_segment_out_of_range_is_named() -> None:
-    trunk = make_trunk(n_segments=2)
-    with pytest.raises(ValueError, match=r"^segment_ids must be from 0 to 1,"):
-        trunk(TOKENS, segment_ids=TOKENS)
