@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (d2af182228fc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (faf65ae7ac11). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in one kernel. Explained in the chapter "Fused attention"."""
 
 from typing import Any
@@ -39,7 +39,8 @@ def _causal_attention(
         return attend(query, key, value, mask, **options)
     if mask is None and queries == keys:
         return attend(query, key, value, is_causal=True, **options)
-    whole = torch.compiler.is_compiling() or queries > keys
+    long = _BLOCK_SIZE < queries <= keys
+    whole = torch.compiler.is_compiling() or not long
     starts = [0] if whole else range(0, queries, _BLOCK_SIZE)
     outputs = []
     for start in starts:
