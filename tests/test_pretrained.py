@@ -25,11 +25,11 @@ from attention_book import (
 from attention_book.cli.app import app
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
-from attention_book.io.pretrained import ConcatenatedSinusoids, WeightSlot
 from attention_book.io.pretrained import folders as folders_module
 from attention_book.io.pretrained.bert import BERT_FAMILIES
 from attention_book.io.pretrained.gpt2 import GPT2
-from attention_book.io.pretrained.marian import MARIAN
+from attention_book.io.pretrained.layout import WeightSlot
+from attention_book.io.pretrained.marian import MARIAN, ConcatenatedSinusoids
 from attention_book.io.pretrained.vit import VIT_FAMILIES
 from attention_book.models.config import TextConfig
 from attention_book.models.language import CausalLanguageModel
@@ -369,56 +369,46 @@ def questions(sentences: list[str]) -> list[str]:
     return [*odd, *sentences[: N - len(odd)]]
 
 
-def their_tokenizer(kind: str, sentences: list[str]) -> Any:
-    """A fast tokenizer of transformers, trained on the sentences."""
+def publish(folder: Path, sentences: list[str], name: str, **size: int) -> Any:
+    """Save a model and a tokenizer trained on the sentences; return both."""
     import tokenizers as tk
 
-    if kind == "gpt2":
-        tokenizer = tk.Tokenizer(tk.models.BPE())
-        as_bytes = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.pre_tokenizer = as_bytes
-        tokenizer.decoder = tk.decoders.ByteLevel()
-        trainer: Any = tk.trainers.BpeTrainer(
-            vocab_size=400,
-            special_tokens=["<|endoftext|>"],
-            initial_alphabet=as_bytes.alphabet(),
-            show_progress=False,
+    if name == "GPT2LMHeadModel":
+        trained: Any = tk.ByteLevelBPETokenizer()
+        special = {"eos_token": "<|endoftext|>"}
+    else:
+        trained = tk.BertWordPieceTokenizer()
+        names = ("pad", "unk", "cls", "sep", "mask")
+        special = {f"{x}_token": f"[{x.upper()}]" for x in names}
+    trained.train_from_iterator(
+        sentences,
+        vocab_size=400,
+        special_tokens=[*special.values()],
+        show_progress=False,
+    )
+    fast = tk.Tokenizer.from_str(trained.to_str())
+    if "cls_token" in special:
+        fast.post_processor = tk.processors.TemplateProcessing(
+            single="[CLS] $A [SEP]",
+            special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
         )
-        tokenizer.train_from_iterator(sentences, trainer)
-        end = {"eos_token": "<|endoftext|>"}
-        return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **end)
-    unknown = {"unk_token": "[UNK]"}
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = tk.Tokenizer(tk.models.WordPiece(**unknown))
-    tokenizer.normalizer = tk.normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = tk.pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = tk.decoders.WordPiece()
-    trainer = tk.trainers.WordPieceTrainer(
-        vocab_size=300, special_tokens=special, show_progress=False
-    )
-    tokenizer.train_from_iterator(sentences, trainer)
-    tokenizer.post_processor = tk.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    tokenizer.enable_padding(length=64)  # as some published files have it
-    tokenizer.enable_truncation(4)
-    return hf.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        **{f"{x[1:-1].lower()}_token": x for x in special},
-    )
+        fast.enable_padding(length=64)  # as some published files have it
+        fast.enable_truncation(4)
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=fast, **special)
+    tokenizer.save_pretrained(folder)
+    tokenizer.backend_tokenizer.no_padding()
+    tokenizer.backend_tokenizer.no_truncation()
+    model = their_model(name, vocab_size=len(tokenizer), **size)
+    model.save_pretrained(folder)
+    return model, tokenizer
 
 
 @torch.no_grad()
 def test_it_fills_blanks_as_they_do(
     sentences: list[str], tmp_path: Path
 ) -> None:
-    tokenizer = their_tokenizer("bert", sentences)
-    size = {"vocab_size": len(tokenizer), "max_position_embeddings": 99}
-    theirs = their_model("BertForMaskedLM", **size)
-    theirs.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    tokenizer.backend_tokenizer.no_padding()
-    tokenizer.backend_tokenizer.no_truncation()
+    size = {"max_position_embeddings": 99}
+    theirs, tokenizer = publish(tmp_path, sentences, BERT, **size)
     model, (ours,), *_ = from_pretrained(tmp_path)
     assert len(ours) == len(tokenizer)
     mask = ours.tokenizer.token_to_id("[MASK]")
@@ -438,12 +428,9 @@ def test_it_fills_blanks_as_they_do(
 
 @torch.no_grad()
 def test_it_continues_as_they_do(sentences: list[str], tmp_path: Path) -> None:
-    tokenizer = their_tokenizer("gpt2", sentences)
-    theirs = their_model(
-        "GPT2LMHeadModel", vocab_size=len(tokenizer), n_positions=99
+    theirs, tokenizer = publish(
+        tmp_path, sentences, "GPT2LMHeadModel", n_positions=99
     )
-    theirs.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
     model, (ours,), *_ = from_pretrained(tmp_path)
     for text in questions(sentences):
         token_ids = tokenizer(text)["input_ids"]
