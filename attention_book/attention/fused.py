@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (faf65ae7ac11). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (0b7531ba5c06). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in one kernel. Explained in the chapter "Fused attention"."""
 
 from typing import Any
@@ -39,8 +39,7 @@ def _causal_attention(
         return attend(query, key, value, mask, **options)
     if mask is None and queries == keys:
         return attend(query, key, value, is_causal=True, **options)
-    long = _BLOCK_SIZE < queries <= keys
-    whole = torch.compiler.is_compiling() or not long
+    whole = torch.compiler.is_compiling() or not _BLOCK_SIZE < queries <= keys
     starts = [0] if whole else range(0, queries, _BLOCK_SIZE)
     outputs = []
     for start in starts:
