@@ -6,7 +6,7 @@ lengths, mask-predict is given the length of the right translation, and word
 by word may end neither before nor after it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -25,7 +25,6 @@ from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     BatchLoader,
-    LossFunction,
     Trainer,
     TrainingConfig,
     encode_pairs,
@@ -43,7 +42,7 @@ LONGEST = 40  # tokens of a translation that ends by itself
 
 def train(
     model: nn.Module,
-    loss_fn: LossFunction,
+    loss_fn: Callable[..., Any],
     examples: list[tuple[list[int], list[int]]],
     seed: int,
 ) -> Any:

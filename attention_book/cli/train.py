@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (2fd0cc3f6f82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (85397ecb199a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import shlex
@@ -38,7 +38,7 @@ from attention_book.models.config import PRESETS, TransformerConfig
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import Tokenizer
 from attention_book.training.chunked_loss import chunked_translation_loss
-from attention_book.training.config import Schedule, TrainingConfig
+from attention_book.training.config import TrainingConfig
 from attention_book.training.distributed import (
     check_agreement,
     load_trainer,
@@ -73,7 +73,8 @@ def _train(
         int, Option(help="Steps to the peak.")
     ] = TrainingConfig.warmup_steps,
     schedule: Annotated[
-        Schedule, Option(help="How the rate falls after it.")
+        Literal["cosine", "inverse_sqrt"],
+        Option(help="How the rate falls after it."),
     ] = TrainingConfig.schedule,
     label_smoothing: Annotated[
         float, Option(help="Share of the target that all tokens get.")

@@ -1,7 +1,7 @@
-# Made from docs/source/training-loop.md (baa377c2a27a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (fbd6cceb672c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training: configuration, batches, losses, the loop, several processes."""
 
-from attention_book.training.config import Schedule, TrainingConfig
+from attention_book.training.config import TrainingConfig
 from attention_book.training.loading import (
     Batch,
     BatchSource,
@@ -12,11 +12,7 @@ from attention_book.training.loading import (
     to_device,
 )
 from attention_book.training.loop import Trainer
-from attention_book.training.losses import (
-    LossFunction,
-    cross_entropy,
-    translation_loss,
-)
+from attention_book.training.losses import cross_entropy, translation_loss
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 from attention_book.training.schedule import learning_rate_at
 from attention_book.training.validation import validation_loss
@@ -28,9 +24,7 @@ __all__ = [
     "BatchLoader",
     "BatchSource",
     "Example",
-    "LossFunction",
     "ParallelStrategy",
-    "Schedule",
     "Trainer",
     "TrainingConfig",
     "TranslationBatches",

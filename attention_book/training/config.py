@@ -1,4 +1,4 @@
-# Made from docs/source/configurations.md (84b9166b9d8c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/configurations.md (9567da8090c1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How a model is trained. Explained on the page "Configurations"."""
 
 from dataclasses import dataclass
@@ -8,10 +8,7 @@ from attention_book._checks import check_fields, check_rate
 from attention_book.compute import Precision
 
 
-__all__ = ["Schedule", "TrainingConfig"]
-
-
-Schedule = Literal["cosine", "inverse_sqrt"]
+__all__ = ["TrainingConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +40,7 @@ class TrainingConfig:
     accumulation_steps: int = 1
     learning_rate: float = 1.5e-3
     warmup_steps: int = 100
-    schedule: Schedule = "cosine"
+    schedule: Literal["cosine", "inverse_sqrt"] = "cosine"
     betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = 0.01
     label_smoothing: float = 0.0

@@ -1,7 +1,8 @@
-# Made from docs/transformer/training.md (ccf6bc635da9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (2b37dacf0bc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The training loop. Explained in the chapter "Training"."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from attention_book.compute import (
 )
 from attention_book.training.config import TrainingConfig
 from attention_book.training.loading import BatchSource
-from attention_book.training.losses import LossFunction, translation_loss
+from attention_book.training.losses import translation_loss
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 from attention_book.training.schedule import learning_rate_at
 
@@ -45,7 +46,7 @@ class Trainer:
         model: nn.Module,
         batches: BatchSource,
         config: TrainingConfig,
-        loss_fn: LossFunction = translation_loss,
+        loss_fn: Callable[..., Tensor] = translation_loss,
         strategy: ParallelStrategy = SINGLE_PROCESS,
     ) -> None:
         strategy.check(config)

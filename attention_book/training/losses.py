@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (69d00be8fc08). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (f5066cd804bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loss of translations. Explained in the chapter "Training"."""
 
 from collections.abc import Callable
@@ -13,10 +13,7 @@ from attention_book.models.transformer import Transformer
 from attention_book.training.loading import Batch
 
 
-__all__ = ["LossFunction", "cross_entropy", "translation_loss"]
-
-
-LossFunction = Callable[..., Tensor]  # of model, batch, label smoothing
+__all__ = ["cross_entropy", "translation_loss"]
 
 
 def cross_entropy(

@@ -1,4 +1,4 @@
-# Made from docs/fast/many-devices.md (84f617a13d15). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/many-devices.md (b49818fc3471). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How processes share training. Explained in "Training on many devices"."""
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,6 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 
 from attention_book.training.config import TrainingConfig
-from attention_book.training.losses import LossFunction
 
 
 __all__ = [
@@ -40,7 +39,7 @@ class ParallelStrategy:
         """Raise ValueError if the work can't be shared evenly."""
 
     def wrap(
-        self, model: nn.Module, loss_fn: LossFunction
+        self, model: nn.Module, loss_fn: Callable[..., Tensor]
     ) -> Callable[..., Tensor]:
         """Return the loss of a batch, whose gradients are averaged."""
         return partial(loss_fn, model)
@@ -66,7 +65,9 @@ SINGLE_PROCESS = ParallelStrategy()
 class ModelWithLoss(nn.Module):
     """A model and its loss, so that both are one call."""
 
-    def __init__(self, model: nn.Module, loss_fn: LossFunction) -> None:
+    def __init__(
+        self, model: nn.Module, loss_fn: Callable[..., Tensor]
+    ) -> None:
         super().__init__()
         self.model = model
         self.loss_fn = loss_fn
@@ -99,7 +100,7 @@ class DataParallel(ParallelStrategy):
             )
 
     def wrap(
-        self, model: nn.Module, loss_fn: LossFunction
+        self, model: nn.Module, loss_fn: Callable[..., Tensor]
     ) -> Callable[..., Tensor]:
         """Average the gradients while the backward pass is under way."""
         return DistributedDataParallel(
@@ -133,7 +134,9 @@ class FullyShardedDataParallel(DataParallel):
         super().__init__(device)
         self.mesh = init_device_mesh(self.device.type, (self.size,))
 
-    def wrap(self, model: Any, loss_fn: LossFunction) -> Callable[..., Tensor]:
+    def wrap(
+        self, model: Any, loss_fn: Callable[..., Tensor]
+    ) -> Callable[..., Tensor]:
         """Shard each layer, and then, as one more layer, what is left."""
         from torch.distributed.fsdp import fully_shard  # takes a second
 
