@@ -87,45 +87,26 @@ def make_unsure(model: Transformer) -> Transformer:
     return changed
 
 
-def test_the_translator_never_says_that_it_is_unsure(
-    model: Transformer,
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("is_unsure", [False, True])
+def test_confidence_counts_what_went_to_the_doubt(
+    is_unsure: bool, beam_size: int, model: Transformer
 ) -> None:
-    unsure = make_unsure(model)
-    text = "a b"
-    before = copy.deepcopy(unsure.state_dict())
-    translator = Translator(unsure, SOURCE, TARGET)
-    for beam_size in (1, 3):
-        (found,) = translator.translate_with_confidence(
-            [text], beam_size=beam_size
-        )
-        assert UNSURE not in found.text
-        assert (
-            found.text == translator.translate([text], beam_size=beam_size)[0]
-        )
-    assert translator.model is not unsure
-    for name, tensor in unsure.state_dict().items():
-        assert torch.equal(tensor, before[name])
-
-
-def test_confidence_counts_what_went_to_the_doubt(model: Transformer) -> None:
-    unsure = make_unsure(model)
-    found = {}
-    for name, kind in {"plain": model, "unsure": unsure}.items():
-        translator = Translator(kind, SOURCE, TARGET)
-        translator.calibration = Calibration(threshold=0.5)
-        texts = ["a b c .", "f", "a b c ."]
-        source = translator.encode(texts[0])
-        for beam_size in 1, 3:
-            found[name] = translator.translate_with_confidence(
-                texts, beam_size=beam_size
-            )
-            one, _, again = found[name]
-            assert one.text == again.text
-            assert one.confidence == pytest.approx(again.confidence)
-            (target,) = translator.generate([source], beam_size)
-            p = math.exp(log_probability(kind, source, target))
-            assert one.confidence == pytest.approx(p, rel=1e-4)
-            assert one.is_sure == (one.confidence >= 0.5)
+    model = make_unsure(model) if is_unsure else model
+    translator = Translator(model, SOURCE, TARGET)
+    translator.calibration = Calibration(threshold=0.5)
+    texts = ["a b c .", "f", "a b c ."]
+    found = translator.translate_with_confidence(texts, beam_size=beam_size)
+    said = [each.text for each in found]
+    assert said == translator.translate(texts, beam_size=beam_size)
+    assert not any(UNSURE in text for text in said)
+    one, _, again = found
+    assert one.confidence == pytest.approx(again.confidence)
+    source = translator.encode(texts[0])
+    (target,) = translator.generate([source], beam_size)
+    p = math.exp(log_probability(model, source, target))
+    assert one.confidence == pytest.approx(p, rel=1e-4)
+    assert one.is_sure == (one.confidence >= 0.5)
     assert translator.translate_with_confidence([]) == []
 
 

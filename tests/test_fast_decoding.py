@@ -393,11 +393,8 @@ def test_a_saved_model_translates_alike(
 ) -> None:
     both = SOURCE_WORDS, TARGET_WORDS
     save_model(tmp_path / "model", model, tokenizers=both)
-    translator = Translator.load(tmp_path / "model")
-    expected = Translator(model, *both).translate(["a b", "c"])
-    assert translator.translate(["a b", "c"]) == expected
-    with pytest.raises(FileNotFoundError, match="none"):
-        Translator.load(tmp_path / "none")
+    found = Translator.load(tmp_path / "model").translate(["a b", "c"])
+    assert found == Translator(model, *both).translate(["a b", "c"])
     save_model(tmp_path / "bare", model)
     with pytest.raises(ValueError, match="got a Transformer with 0"):
         Translator.load(tmp_path / "bare")
@@ -406,17 +403,17 @@ def test_a_saved_model_translates_alike(
 def test_texts_that_will_not_do() -> None:
     model = make_transformer(positions="learned", max_length=3)
     translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
-    with pytest.raises(ValueError, match=r"^unknown words: x y$"):
-        translator.translate(["a", "x b y"])
-    for empty in "", "  \n":
-        with pytest.raises(ValueError, match=r"1 to 3 tokens, got 0: '"):
-            translator.translate(["a", empty])
-    with pytest.raises(ValueError, match=r"got 4: 'a b c d'$"):
-        translator.translate(["a b c d"])
+    for text, message in {
+        "x b y": r"^unknown words: x y$",
+        "": r"1 to 3 tokens, got 0: '",
+        "  \n": r"1 to 3 tokens, got 0: '",
+        "a b c d": r"got 4: 'a b c d'$",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            translator.translate(["a", text])
     translator.translate(["a b c"])
-    for beam_size in 0, -2:
-        with pytest.raises(ValueError, match="beam_size must be at least 1"):
-            translator.translate(["a"], beam_size=beam_size)
+    with pytest.raises(ValueError, match="beam_size must be at least 1"):
+        translator.translate(["a"], beam_size=0)
     other = Translator(make_transformer(), SOURCE_WORDS, TARGET_WORDS)
     other.translate(["a b c d " * 5])
 
@@ -435,7 +432,6 @@ def sent(x: Any) -> Any:
     "config",
     [
         {"norm": "pre", "positions": "rotary", "n_kv_heads": 2},
-        {"norm": "post", "feed_forward": "gelu", "positions": "learned"},
         {"positions": "alibi", "feed_forward": "swiglu"},
     ],
 )
@@ -446,15 +442,9 @@ def test_decoders_can_be_copied_and_pickled(
     translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
     static = CUDAGraphDecoder(model, ON_CPU)
     expected = translator.generate(SOURCES)
-    assert len(set(map(tuple, expected))) > 1
-    generate(static, *pad(SOURCES), max_length=MAX)  # fills a bucket
+    generate(static, *pad(SOURCES), max_length=MAX)  # captures a step
     with torch.no_grad():
         model.target_embedding.tokens.weight.zero_()  # a copy is a copy
-    found = copied(translator)
-    assert found.generate(SOURCES) == expected
-    assert found.generate(SOURCES, 2) == translator.generate(SOURCES, 2)
-    assert found.translate(["a b"]) == translator.translate(["a b"])
-    found = copied(static)
-    assert generate(found, *pad(SOURCES), max_length=MAX) == generate(
-        static, *pad(SOURCES), max_length=MAX
-    )
+    assert copied(translator).generate(SOURCES) == expected
+    found = generate(copied(static), *pad(SOURCES), max_length=2 * 5 + 16)
+    assert found == expected
