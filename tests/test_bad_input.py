@@ -17,21 +17,17 @@ from torch import Tensor, nn
 
 import attention_book
 from attention_book.attention.caches import (
-    KeyValue,
     KeyValueCache,
-    StaticKeyValueCache,
 )
 from attention_book.attention.functional import (
     AdditiveAttention,
     causal_mask,
-    masked_softmax,
     padding_mask,
     scaled_dot_product_attention,
 )
 from attention_book.attention.fused import fused_attention
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
-    attention_weights,
 )
 from attention_book.attention.packed import PaddingLayout
 from attention_book.attention.positions import (
@@ -53,17 +49,11 @@ from attention_book.generation import (
 )
 from attention_book.interpret import (
     attention_flow,
-    attention_rollout,
 )
-from attention_book.interpret.pictures import HeatMap
 from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.encoder import (
     FeedForward,
     SwiGLU,
-)
-from attention_book.models.language import (
-    CausalLanguageModel,
-    MaskedLanguageModel,
 )
 from attention_book.models.mask_predict import (
     MaskedTransformer,
@@ -71,8 +61,8 @@ from attention_book.models.mask_predict import (
     mask_predict,
 )
 from attention_book.models.residuals import PostNorm, PreNorm
-from attention_book.models.seq2seq import AttentiveSeq2Seq, Seq2Seq
-from attention_book.models.text import SequenceClassifier, TokenClassifier
+from attention_book.models.seq2seq import Seq2Seq
+from attention_book.models.text import TokenClassifier
 from attention_book.models.text_encoder import TextEncoder
 from attention_book.models.transformer import TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
@@ -85,7 +75,6 @@ from tests.factories import (
     make_config,
     make_text_config,
     make_transformer,
-    make_vit,
 )
 
 
@@ -142,12 +131,8 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "label_smoothing": 0.1,
     }
     model = make_transformer()
-    learned = make_transformer(positions="learned", max_length=9)
     masked = MaskedTransformer(MaskedTransformerConfig(**vars(make_config())))
     decoder = IncrementalDecoder(model)
-    memory, see = model.encode(source, lengths)
-    memory = memory.detach()
-    layout = PaddingLayout(lengths, 5)
     text_config = make_text_config(n_segments=2)
     segment_ids = torch.tensor([[0, 0, 1, 1, 1]] * 2)
     texts = {
@@ -155,50 +140,25 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "lengths": lengths,
         "segment_ids": segment_ids,
     }
-    vit = make_vit()
-    images = {"images": floats(2, 3, 15, 15)}
     limit = {"max_length": 3}
     beam = {**limit, "beam_size": 2, "length_penalty": 0.6}
-    plain = MultiHeadAttention(24, 6)
-    seq2seq = AttentiveSeq2Seq(**sizes)
     found: dict[str, tuple[Call, dict[str, Any]]] = {
         "causal_mask": (causal_mask, {"n_queries": 3, "n_keys": 5}),
         "padding_mask": (padding_mask, {"lengths": lengths, "n_keys": 5}),
-        "masked_softmax": (
-            lambda mask: masked_softmax(floats(2, 3, 5, 7), mask),
-            mask,
-        ),
         "scaled dot": (scaled_dot_product_attention, qkv | mask),
         "fused": (fused_attention, qkv | mask | {"dropout": 0.1}),
         "AdditiveAttention": (
             AdditiveAttention,
             {"d_query": 3, "d_key": 5, "d_attn": 7},
         ),
-        "additive": (
-            AdditiveAttention(d_query=8, d_key=8, d_attn=7),
-            qkv | mask,
-        ),
         "MultiHeadAttention": (MultiHeadAttention, heads),
         "RotaryAttention": (RotaryAttention, heads),
         "ALiBiAttention": (ALiBiAttention, heads),
-        "keys and values": (
-            lambda key: plain(x, KeyValue(key, key)),
-            {"key": floats(2, 6, 7, 4)},
-        ),
         "KeyValueCache": (KeyValueCache, {"capacity": 9}),
-        "append": (lambda **kw: KeyValueCache(9).append(**kw), kv),
-        "static": (
-            lambda capacity: StaticKeyValueCache(
-                capacity, torch.tensor(0)
-            ).append(**kv),
-            {"capacity": 9},
-        ),
         "PaddingLayout": (
             PaddingLayout,
             {"lengths": lengths, "max_length": 5},
         ),
-        "unpad": (layout.unpad, {"padded": x}),
-        "pad": (layout.pad, {"packed": floats(8, 24)}),
         "SinusoidalPositions": (SinusoidalPositions, {"d_model": 24}),
         "sinusoidal": (SinusoidalPositions(24), {"x": x, "offset": 3}),
         "LearnedPositions": (
@@ -208,16 +168,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "learned": (LearnedPositions(9, 24), {"x": x, "offset": 3}),
         "RotaryEmbedding": (RotaryEmbedding, {"d_k": 24, "base": 100.0}),
         "rotary": (RotaryEmbedding(24), {"x": x, "offset": 3}),
-        "encoder": (lambda mask: model.encoder(x, mask), {"mask": padding}),
-        "decoder": (
-            lambda mask: model.decoder(x, x, mask=mask),
-            {"mask": padding},
-        ),
-        "decoder layer": (
-            lambda **kw: next(iter(model.decoder.layers))(x, **kw),
-            {"memory": x, "memory_mask": padding},
-        ),
-        "project_memory": (model.decoder.project_memory, {"memory": x}),
         "config": (
             TransformerConfig,
             sizes | {"n_heads": 6, "dropout": 0.1, "norm": "pre"},
@@ -226,13 +176,7 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             model.target_embedding,
             {"token_ids": target, "offset": 2},
         ),
-        "encode": (model.encode, sources),
-        "decode": (
-            lambda **kw: model.decode(memory=memory, **kw),
-            {"target": target, "mask": see},
-        ),
         "model": (model, sources | {"target": target}),
-        "learned model": (learned, sources | {"target": target}),
         "generate": (lambda **kw: generate(model, **kw), sources | limit),
         "beam_search": (lambda **kw: beam_search(model, **kw), sources | beam),
         "incremental decoder": (
@@ -253,7 +197,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             sources | {"iterations": 2, "n_lengths": 2},
         ),
         "Seq2Seq": (Seq2Seq, sizes),
-        "seq2seq": (seq2seq.encoder, sources),
         "ViTConfig": (
             ViTConfig,
             {"patch_size": 16, "n_heads": 6, "dropout": 0.1, "epsilon": 1e-6},
@@ -276,29 +219,9 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             lambda n_labels: TokenClassifier(text_config, n_labels),
             {"n_labels": 7},
         ),
-        "tagger": (TokenClassifier(text_config, 7), texts),
-        "SequenceClassifier": (
-            lambda n_labels: SequenceClassifier(text_config, n_labels),
-            {"n_labels": 7},
-        ),
-        "classifier": (SequenceClassifier(text_config, 7), texts),
-        "causal language model": (
-            CausalLanguageModel(text_config),
-            {"token_ids": target},
-        ),
-        "masked language model": (MaskedLanguageModel(text_config), texts),
-        "vit": (vit, images),
-        "attention_rollout": (
-            attention_rollout,
-            {"mixing": floats(3, 2, 5, 5).softmax(-1)},
-        ),
         "attention_flow": (
             attention_flow,
             {"mixing": floats(2, 5, 5).softmax(-1), "source_length": 3},
-        ),
-        "HeatMap": (
-            lambda values: HeatMap("", ["a"], ["b", "c"], values),
-            {"values": floats(1, 2)},
         ),
         "chunked_cross_entropy": (chunked_cross_entropy, loss),
         "TrainingConfig": (
@@ -319,10 +242,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             {**call, "is_causal": True},
         )
         found[f"{kind.__name__}, memory"] = (layer, {**call, "memory": x})
-        found[f"{kind.__name__}, weights"] = (
-            lambda layer=layer, **kw: attention_weights(layer, **kw),
-            call,
-        )
     found["FeedForward"] = (
         partial(FeedForward, 24),
         {"d_ff": 10, "dropout": 0.1},

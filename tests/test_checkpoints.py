@@ -192,18 +192,8 @@ class Transducer(Tokenizer):
         ),
         (
             make_transformer,
-            {"tokenizers": (SOURCE,)},
-            r"tokenizers must have .* \[13, 11\], got \[13\]$",
-        ),
-        (
-            make_transformer,
             {"tokenizers": (Transducer(), TARGET)},
             "tokenizer must be a WordTokenizer or a .*, got Transducer$",
-        ),
-        (
-            lambda: Seq2Seq(**SIZES),
-            {"tokenizers": (TARGET, SOURCE)},
-            r"tokenizers must have .* \[13, 11\], got \[11, 13\]$",
         ),
         (  # its last token id is that of <mask>
             make_masked,
@@ -216,7 +206,6 @@ class Transducer(Tokenizer):
             r"tokenizers must have vocabularies of \[\], got \[13, 11\]$",
         ),
         (make_vit, {"labels": FIVE[:3]}, "labels must be 5, got 3$"),
-        (make_transformer, {"labels": FIVE}, "labels must be 0, got 5$"),
     ],
 )
 def test_what_can_not_be_saved_is_named(
@@ -246,7 +235,6 @@ SMALL = json.dumps([json.dumps({"words": [*SPECIAL_TOKENS, "a", "b"]})] * 2)
         ({"model": "Translator"}, "wanted a .*, ViT, got Translator$"),
         ({"model": "ViT"}, "is no model of ours: .*source_vocab_size"),
         ({"config": "3"}, "is no model of ours"),
-        ({"config": '{"n_heads": 5}'}, "is no model of ours"),
         ({"tokenizers": "not JSON"}, "is no model of ours"),
         ({"tokenizers": '["{}"]'}, "has no 'subwords'$"),
         ({"tokenizer_of": "[0, 7]"}, "is no model of ours"),
@@ -408,18 +396,6 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert (len(tensors["x"]), metadata) == (10, {"n": "old"})
 
 
-def test_a_place_that_can_not_be_written(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    for name, message in (
-        ("none/checkpoint", "could not be written"),
-        ("folder", "wanted a file, got a folder"),
-    ):
-        path = tmp_path / name
-        with pytest.raises(OSError, match=f"^{path}: {message}"):
-            write_tensors(path, {"x": torch.zeros(1)}, {})
-    assert [*tmp_path.iterdir()] == [tmp_path / "folder"]
-
-
 def test_two_writers_of_one_file_do_not_mix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -510,22 +486,6 @@ def test_a_pickle_is_refused_and_never_run(tmp_path: Path) -> None:
     assert traces.exists()  # it was a real bomb
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    trainer = make_trainer()
-    missing = tmp_path / "none"
-    for load in (
-        read_tensors,
-        load_model,
-        lambda path: load_checkpoint(path, trainer),
-    ):
-        with pytest.raises(FileNotFoundError, match=str(missing)):
-            load(missing)
-        with pytest.raises(
-            OSError, match=f"^{tmp_path}: wanted a file, got a folder$"
-        ):
-            load(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("other", "message"),
     [
@@ -540,10 +500,6 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
         (
             lambda: make_trainer(replace(CONFIG, seed=1)),
             "made with training seed = 0, wanted 1$",
-        ),
-        (
-            lambda: make_trainer(replace(CONFIG, betas=(0.9, 0.9))),
-            r"training betas = \[0.9, 0.98\], wanted \[0.9, 0.9\]$",
         ),
         (
             lambda: make_trainer(examples=make_examples(16)),
@@ -623,11 +579,3 @@ def test_a_file_that_is_replaced_while_it_is_read(saved: Path) -> None:
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in found)
     assert read_tensors(saved)[1] == {"n": "new"}
-
-
-def test_a_checkpoint_of_a_foreign_model_is_refused(tmp_path: Path) -> None:
-    trainer = make_trainer()
-    trainer.model = torch.nn.Linear(2, 2)
-    with pytest.raises(ValueError, match=r"^model must be a .*got a Linear$"):
-        save_checkpoint(tmp_path / "model", trainer)
-    assert not list(tmp_path.iterdir())

@@ -88,15 +88,9 @@ def test_a_card_gets_what_it_is_good_at(
     assert compute.scaler().is_enabled() == (precision == "fp16")
     assert get_compute_config("cuda:0", "fp32").precision == "fp32"
     assert get_compute_config("cpu").precision == "fp32"
-
-
-@pytest.mark.parametrize("precision", ["bf16", "tf32"])
-def test_capability_8_has_bf16_and_tf32(
-    precision: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pretend_gpu(monkeypatch, (8, 0))
-    assert get_compute_config("cuda", precision).precision == precision
-    assert get_compute_config("cuda", "bf16", "flash").kernel == "flash"
+    if precision == "bf16":
+        assert get_compute_config("cuda", "tf32").precision == "tf32"
+        assert get_compute_config("cuda", "auto", "flash").kernel == "flash"
 
 
 @pytest.mark.parametrize("kind", ["cuda", "mps"])
@@ -152,8 +146,6 @@ def test_without_a_card_it_is_the_cpu() -> None:
             {"device": "gpu"},
             "device must be auto, cpu, mps, cuda or cuda:N, got 'gpu'",
         ),
-        ({"device": "meta"}, "device must be .* got 'meta'"),
-        ({"device": ""}, "device must be .* got ''"),
         (
             {"device": "cuda:7"},
             "device: wanted cuda:7, but torch .* 1 of cuda",
@@ -171,14 +163,6 @@ def test_without_a_card_it_is_the_cpu() -> None:
             {"precision": "fp32", "kernel": "flash"},
             "kernel: cuda in fp32 has efficient, math, got 'flash'",
         ),
-        (
-            {"kernel": "flash"},
-            "kernel: cuda in fp16 has efficient, math, got 'flash'",
-        ),
-        (
-            {"device": "cpu", "kernel": "cudnn"},
-            "kernel: cpu in fp32 has flash, math, got 'cudnn'",
-        ),
     ],
 )
 def test_what_is_not_there_is_named(
@@ -188,14 +172,6 @@ def test_what_is_not_there_is_named(
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     with pytest.raises(ValueError, match=f"^{message}"):
         get_compute_config(**asked)
-
-
-@pytest.mark.skipif(not NO_GPU, reason="for machines without a GPU")
-def test_cuda_where_there_is_none_is_an_error() -> None:
-    with pytest.raises(
-        ValueError, match=r"^device: wanted cuda, .* 0 of cuda"
-    ):
-        get_compute_config("cuda")
 
 
 def matmul_precisions() -> tuple[str, ...]:
