@@ -87,14 +87,6 @@ def test_packed_queries_attend_to_packed_keys() -> None:
     torch.testing.assert_close(packed, queries.unpad(causal))
 
 
-def test_a_layout_moves_with_its_tokens() -> None:
-    layout = PaddingLayout(torch.tensor([2, 3]), 4)
-    moved = layout.to(torch.device("meta"))
-    assert moved.mask.is_meta
-    assert moved.indices.is_meta
-    assert layout.mask.is_cpu
-
-
 @pytest.mark.parametrize("lengths", [[9, -1], [5, 2], [0, 6]])
 def test_lengths_out_of_range_are_named(lengths: list[int]) -> None:
     message = r"lengths must be from 0 to 4, got"

@@ -1,11 +1,9 @@
-# Made from docs/transformer/padding.md (a23424dcf471). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (36ea2c081af3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Batches without padding. Explained in "Attention without padding"."""
 
-import copy
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
@@ -39,13 +37,6 @@ class PaddingLayout:
     ) -> None:
         self.mask = padding_mask(lengths, max_length)
         self.indices = self.mask.flatten().nonzero()[:, 0]
-
-    def to(self, device: torch.device) -> "PaddingLayout":
-        """Return the same for tokens that lie on this device."""
-        moved = copy.copy(self)
-        moved.mask = self.mask.to(device)
-        moved.indices = self.indices.to(device)
-        return moved
 
     def unpad(
         self, padded: Shaped[Tensor, "batch length ..."]

@@ -1,4 +1,4 @@
-# Made from docs/fast/chunked-loss.md (d77a8d900aac). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/chunked-loss.md (eb6ee23c64f7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cross-entropy in chunks. Explained in "A loss that saves memory"."""
 
 from typing import Any
@@ -17,10 +17,6 @@ from attention_book.training.losses import translation_loss
 __all__ = ["chunked_cross_entropy", "chunked_translation_loss"]
 
 
-# Tokens whose logits are held at a time: a GPU needs many to be kept busy.
-_CHUNK_SIZES = {"cpu": 256, "cuda": 4096}
-
-
 @torch.library.custom_op("attention_book::cross_entropy", mutates_args=())
 def _cross_entropy_forward(
     x: Tensor,
@@ -29,13 +25,13 @@ def _cross_entropy_forward(
     label_smoothing: float,
     dtype: torch.dtype,
     needs_gradients: bool,
-    chunk_size: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the mean loss and its gradients with respect to x and weight.
 
     Where these are not needed, they are empty.
     """
     n = len(x)
+    chunk_size = 4096 if x.is_cuda else 256  # a GPU needs many to be busy
     loss = x.new_zeros((), dtype=torch.float32)
     x_grad = torch.empty_like(x) if needs_gradients else x.new_empty(0)
     weight_grad = (
@@ -72,7 +68,6 @@ def _cross_entropy_fake(
     label_smoothing: float,
     dtype: torch.dtype,
     needs_gradients: bool,
-    chunk_size: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return empty tensors of the right shapes, for torch.compile."""
     loss = x.new_empty((), dtype=torch.float32)
@@ -97,7 +92,7 @@ def _backward(
             "second derivatives use attention_book.training.cross_entropy"
         )
     x_grad, weight_grad = ctx.saved_tensors
-    return grad * x_grad, grad * weight_grad, *(None,) * 5
+    return grad * x_grad, grad * weight_grad, *(None,) * 4
 
 
 _cross_entropy_forward.register_autograd(
@@ -110,7 +105,6 @@ def chunked_cross_entropy(
     weight: Float[Tensor, "vocab d_model"],
     targets: Int[Tensor, " tokens"],
     label_smoothing: float = 0.0,
-    chunk_size: int | None = None,
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of the targets under the logits x Wᵀ, in chunks.
 
@@ -119,8 +113,6 @@ def chunked_cross_entropy(
         weight: The output layer.
         targets: The right token ids.
         label_smoothing: Probability that is spread evenly over all tokens.
-        chunk_size: Tokens whose logits are held at a time; None for 4096 on
-            CUDA, 256 elsewhere.
 
     Raises:
         ValueError: Not one target for each row, or a number out of range.
@@ -135,25 +127,14 @@ def chunked_cross_entropy(
             f"targets must be one for each row of x = {tuple(x.shape)}, "
             f"got {tuple(targets.shape)}"
         )
-    device_type = x.device.type
-    if chunk_size is None:
-        chunk_size = _CHUNK_SIZES.get(device_type, _CHUNK_SIZES["cpu"])
-    if chunk_size < 1:
-        raise ValueError(f"chunk_size must be positive, got {chunk_size}")
     dtype = x.dtype
-    if torch.is_autocast_enabled(device_type):
-        dtype = torch.get_autocast_dtype(device_type)
+    if torch.is_autocast_enabled(x.device.type):
+        dtype = torch.get_autocast_dtype(x.device.type)
     needs_gradients = torch.is_grad_enabled() and (
         x.requires_grad or weight.requires_grad
     )
     loss, _, _ = _cross_entropy_forward(
-        x,
-        weight,
-        targets,
-        label_smoothing,
-        dtype,
-        needs_gradients,
-        chunk_size,
+        x, weight, targets, label_smoothing, dtype, needs_gradients
     )
     return loss
 
