@@ -43,7 +43,6 @@ NOT_YET = {
     *("cache", "chunked-loss", "flash"),  # once the workshop's
     # Too many lines, since the classes that ship came home.
     *("decoding", "denoising"),
-    *("vit"),
 }
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attention_book.data.digits import Digits, load_digits
 from attention_book.io import load_checkpoint, save_checkpoint
+from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT, patchify, resize
 from attention_book.training import (
     Trainer,
@@ -106,18 +107,37 @@ def test_numbers_that_do_not_fit(
         torch.zeros(2, 1, 15, 15),
         torch.zeros(2, 3, 15, 20),
         torch.zeros(3, 15, 15),
-        torch.zeros(2, 3, 15, 15, dtype=torch.uint8),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
 def test_images_that_do_not_fit(wrong: Tensor) -> None:
-    with pytest.raises(ValueError, match="images must be floating") as error:
+    with pytest.raises(ValueError, match="images must be") as error:
         a_model()(wrong)
-    assert f"got {wrong.dtype} of shape {tuple(wrong.shape)}" in str(error)
+    assert f"got shape {tuple(wrong.shape)}" in str(error)
     assert "(batch, 3, 15, 15)" in str(error)
 
 
 # The model
+
+
+@pytest.mark.parametrize(
+    ("n_heads", "n_layers", "n_parameters"),
+    [
+        (3, 12, 5_717_416),
+        (6, 12, 22_050_664),
+        (12, 12, 86_567_656),
+        (16, 24, 304_326_632),
+    ],
+)
+def test_the_sizes_of_the_papers(
+    n_heads: int, n_layers: int, n_parameters: int
+) -> None:
+    """Dosovitskiy et al. (2021) and Touvron et al. (2021), tables 1."""
+    width = 64 * n_heads
+    sizes = {"d_model": width, "n_heads": n_heads, "d_ff": 4 * width}
+    with torch.device("meta"):
+        model = ViT(ViTConfig(n_layers=n_layers, **sizes))
+    assert sum(p.numel() for p in model.parameters()) == n_parameters
 
 
 @pytest.mark.parametrize("pooling", ["class", "mean"])

@@ -1,4 +1,4 @@
-# Made from docs/beyond/vit.md (68bb3bd02980). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/vit.md (12e165430560). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The Vision Transformer. Explained in the chapter of that name."""
 
 import copy
@@ -78,8 +78,14 @@ class ViT(nn.Module):
 
     def tokens(self, images: Images) -> Float[Tensor, "batch tokens d_model"]:
         """Embed the patches, add positions; the class token comes first."""
-        _check_images(images, self.config)
-        patches = patchify(images, self.config.patch_size)
+        c = self.config
+        sides = (c.n_channels, c.image_size, c.image_size)
+        if images.shape[1:] != sides:  # others may have as many patches
+            raise ValueError(
+                f"images must be (batch, {', '.join(map(str, sides))}), "
+                f"got shape {tuple(images.shape)}"
+            )
+        patches = patchify(images, c.patch_size)
         x = self.embed(patches)
         if self.class_token is not None:
             first = self.class_token.expand(x.shape[0], 1, -1)
@@ -91,17 +97,6 @@ class ViT(nn.Module):
         x = self.encoder(self.tokens(images))
         x = x.mean(dim=1) if self.class_token is None else x[:, 0]
         return self.head(x)
-
-
-def _check_images(images: Tensor, c: ViTConfig) -> None:
-    """Raise ValueError unless these are images of the configured shape."""
-    sides = (c.n_channels, c.image_size, c.image_size)
-    if images.shape[1:] != sides or not images.is_floating_point():
-        wanted = ", ".join(map(str, sides))
-        raise ValueError(
-            f"images must be floating-point (batch, {wanted}), "
-            f"got {images.dtype} of shape {tuple(images.shape)}"
-        )
 
 
 @torch.no_grad()
