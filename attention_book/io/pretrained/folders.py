@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (8e4a18e6e8c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (2af088e2594d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Folders of transformers, read and written.
 
 Explained on the page "Folders of pretrained models".
@@ -83,15 +83,14 @@ def _read_config(family: Family, entries: Mapping[str, Any]) -> dict[str, Any]:
         if got is None:
             fields.setdefault(field, _ACTIVATIONS.get(default, default))
             continue
-        most = _MAX_LAYERS if field == "n_layers" else _MAX_SIZE
-        is_number = type(got) in (int, float)
-        if type(got) not in (int, type(default)) or (
-            is_number and not 0 <= got <= most
-        ):
+        if type(got) not in (int, type(default)):
             raise ValueError(
-                f"wanted {name} like {default!r} and at most {most}, got "
+                f"wanted {name} like {default!r}, got "
                 f"{printable(repr(got), 60)}"
             )
+        most = _MAX_LAYERS if field == "n_layers" else _MAX_SIZE
+        if type(got) in (int, float) and not 0 <= got <= most:
+            raise ValueError(f"wanted {name} from 0 to {most}, got {got}")
         got = _ACTIVATIONS.get(got, got)
         if fields.setdefault(field, got) != got:
             raise ValueError(f"wanted {name} = {fields[field]!r}, got {got!r}")
@@ -119,7 +118,9 @@ def _write_config(family: Family, config: Any) -> dict[str, Any]:
 
 def _read_labels(entries: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the classes, by default two."""
-    labels = entries.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
+    labels = entries.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    if type(labels) is not dict:
+        raise ValueError(f"wanted id2label like {{'0': …}}, got {labels!r}")
     found = tuple(labels[str(i)] for i in range(len(labels)))
     for label in found:
         check_label("labels", label)
