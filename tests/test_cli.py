@@ -94,14 +94,25 @@ def test_somebody_who_types_is_told_how_to_end(
     typed = io.TextIOWrapper(io.BytesIO(b"Tom chases Jerry.\n"), "utf-8")
     monkeypatch.setattr(typed, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", typed)
-    monkeypatch.setattr(sys, "argv", ["attention-book", "translate"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 0
+    app(["translate"], standalone_mode=False)
     out, err = capsys.readouterr()
     assert out == "汤姆追逐杰瑞。\n"
-    end = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
-    assert err == f"Type one sentence a line; {end} ends.\n"
+    assert re.fullmatch(r"Type one sentence a line; Ctrl-.* ends.\n", err)
+
+
+def test_too_little_memory_is_one_line_and_a_bug_is_not(
+    monkeypatch: pytest.MonkeyPatch, error_of: Callable[..., str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Translator, "load", fail)
+    error: Exception = torch.OutOfMemoryError("out of memory: 9 GiB")
+    said = error_of("translate", "Tom")
+    assert said == "attention-book: out of memory: 9 GiB\n"
+    error = RuntimeError("a bug")
+    with pytest.raises(RuntimeError, match="a bug"):
+        main()
 
 
 def test_each_line_keeps_its_place_whatever_is_wrong_with_others(

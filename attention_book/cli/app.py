@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (e6752844a162). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b8f665f48107). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: its subcommands, what it prints, and its errors.
 
 Explained on the page "The command line".
@@ -151,7 +151,10 @@ def main(ready: Callable[[], object] | None = None) -> None:
         app(prog_name="attention-book")
     except KeyboardInterrupt:
         sys.exit(130)
-    except USER_ERRORS as error:
+    except (*USER_ERRORS, RuntimeError) as error:
+        of_pytorch = isinstance(error, RuntimeError)
+        if of_pytorch and "memory" not in str(error):
+            raise  # a fault of ours
         file = getattr(error, "filename", None)
         why = getattr(error, "strerror", None) or error
         print_error(f"{file}: {why}" if file else why)
