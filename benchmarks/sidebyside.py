@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from attention_book.compute import ON_CPU, ComputeConfig
-from attention_book.profiling.timing import time_calls
+from attention_book.profiling.timing import median_time
 
 
 MIN_TURN = 0.01  # seconds
@@ -105,14 +105,13 @@ def side_by_side(
     """
     n_calls = {}
     for name, run in entrants.items():
-        time_calls(run, 1, compute)
-        once = time_calls(run, 1, compute)
+        once = median_time(run, compute, rounds=1)
         n_calls[name] = max(1, math.ceil(MIN_TURN / max(once, 1e-9)))
     times: dict[str, list[float]] = {name: [] for name in entrants}
     for _ in range(rounds):
         for name, run in entrants.items():
-            n = n_calls[name]
-            times[name].append(time_calls(run, n, compute) / n)
+            took = median_time(run, compute, 1, n_calls[name])
+            times[name].append(took)
     return {name: statistics.median(row) for name, row in times.items()}
 
 

@@ -1,4 +1,4 @@
-# Made from docs/fast/machine.md (1e203a37bdbb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (f6a967642217). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Timing on a device. Explained in the chapter "The GPU path"."""
 
 import math
@@ -12,12 +12,12 @@ from attention_book.compute import ComputeConfig, compute_context
 from attention_book.profiling.roofline import Roofline
 
 
-__all__ = ["measure_roofline", "median_time", "time_calls"]
+__all__ = ["measure_roofline", "median_time"]
 
 _MIN_ROUND = 0.01  # seconds
 
 
-def time_calls(
+def _time_calls(
     function: Callable[[], object], n_calls: int, compute: ComputeConfig
 ) -> float:
     """Seconds that so many calls take, until the device has done them."""
@@ -36,21 +36,26 @@ def _synchronize(compute: ComputeConfig) -> None:
 
 
 def median_time(
-    function: Callable[[], object], compute: ComputeConfig, rounds: int = 10
+    function: Callable[[], object],
+    compute: ComputeConfig,
+    rounds: int = 10,
+    n_calls: int | None = None,
 ) -> float:
-    """Median seconds of a call, after two calls to warm up.
+    """Median seconds of a call.
 
     Args:
         function: What to time; it is called without arguments.
         compute: The device that is waited for, once a round.
-        rounds: How many timings count, each of so many calls that it takes
-            at least some 10 milliseconds.
+        rounds: How many timings count.
+        n_calls: Calls of a round. By default two calls warm up, and a round
+            has as many as take at least some 10 milliseconds.
     """
-    time_calls(function, 1, compute)
-    once = time_calls(function, 1, compute)
-    n = max(1, math.ceil(_MIN_ROUND / max(once, 1e-9)))
-    times = [time_calls(function, n, compute) / n for _ in range(rounds)]
-    return statistics.median(times)
+    if n_calls is None:
+        _time_calls(function, 1, compute)
+        once = _time_calls(function, 1, compute)
+        n_calls = max(1, math.ceil(_MIN_ROUND / max(once, 1e-9)))
+    times = [_time_calls(function, n_calls, compute) for _ in range(rounds)]
+    return statistics.median(times) / n_calls
 
 
 def measure_roofline(compute: ComputeConfig, width: int = 1024) -> Roofline:
