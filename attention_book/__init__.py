@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (6ce333607a01). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (5c61cd7190e7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -137,40 +137,44 @@ if TYPE_CHECKING:
         expected_calibration_error as expected_calibration_error,
     )
     from .interpret.attribution import (
-        gradient_x_input as gradient_x_input,
+        attribution_patching as attribution_patching,
+        input_x_gradient as gradient_x_input,  # noqa: F401
         input_x_gradient as input_x_gradient,
         integrated_gradients as integrated_gradients,
-        leave_one_out as leave_one_out,
-        occlusion as occlusion,
     )
     from .interpret.explanations import (
         explain_image as explain_image,
         explain_sentence as explain_sentence,
     )
     from .interpret.heads import (
-        find_heads as find_heads,
+        list_heads as find_heads,  # noqa: F401
+        list_heads as list_heads,
+        prune_heads as prune_heads,
         without_heads as without_heads,
     )
     from .interpret.patching import (
         activation_patching as activation_patching,
-        attribution_patching as attribution_patching,
+        occlusion as leave_one_out,  # noqa: F401
+        occlusion as occlusion,
     )
-    from .interpret.probe import trace as trace
-    from .interpret.pruning import prune_heads as prune_heads
+    from .interpret.probe import (
+        list_sites as find_sites,  # noqa: F401
+        list_sites as list_sites,
+        trace as trace,
+    )
     from .interpret.replacing import replace_attention as replace_attention
-    from .interpret.sites import find_sites as find_sites
 else:
     from functools import cache
     from importlib import import_module
 
     @cache
-    def _modules() -> dict[str, str]:
-        """Read in this file which module has which public name."""
+    def _modules() -> dict[str, tuple[str, str]]:
+        """Read in this file which module has which public name, as what."""
         import ast
 
         tree = ast.parse(__loader__.get_source(__name__))
         return {
-            alias.name: f"{__name__}.{node.module}"
+            alias.asname: (f"{__name__}.{node.module}", alias.name)
             for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.level
             for alias in node.names
@@ -182,7 +186,8 @@ else:
             return sorted(_modules())
         if name not in _modules():
             raise AttributeError(f"{__name__} has no attribute {name!r}")
-        found = getattr(import_module(_modules()[name]), name)
+        module, original = _modules()[name]
+        found = getattr(import_module(module), original)
         globals()[name] = found
         return found
 

@@ -20,9 +20,12 @@ from attention_book.attention.sparse import (
     EntmaxAttention,
     SparsemaxAttention,
 )
-from attention_book.interpret import find_heads, without_heads
-from attention_book.interpret.pruning import prune_heads
-from attention_book.interpret.replacing import replace_attention
+from attention_book.interpret import (
+    list_heads,
+    prune_heads,
+    replace_attention,
+    without_heads,
+)
 from attention_book.models.transformer import Transformer
 from benchmarks.sidebyside import introduce, keep, report, side_by_side
 
@@ -119,7 +122,7 @@ def model(n: int) -> Ratios:
     lengths = torch.full((BATCH,), n)
     entrants = {f"{N_HEADS} heads": whole}
     for k in (4, 1):
-        lost = {name: range(k, N_HEADS) for name in find_heads(whole)}
+        lost = {name: range(k, N_HEADS) for name in list_heads(whole)}
         if k == 4:
             entrants[f"{k} silent"] = without_heads(whole, lost)
         entrants[f"{k} left"] = prune_heads(whole, lost)

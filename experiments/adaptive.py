@@ -20,7 +20,7 @@ from attention_book.attention.sparse import (
     SparsemaxAttention,
 )
 from attention_book.data.digits import load_digits
-from attention_book.interpret.replacing import replace_attention
+from attention_book.interpret import replace_attention
 from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT
 from attention_book.training import Trainer, TrainingConfig

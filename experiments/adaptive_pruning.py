@@ -16,10 +16,13 @@ from torch import Tensor, nn
 from attention_book.attention.gates import GatedAttention, expected_heads
 from attention_book.data.sources import Corpus, load_corpus
 from attention_book.generation import Translator
-from attention_book.interpret import find_heads, without_heads
-from attention_book.interpret.importance import head_importance
-from attention_book.interpret.pruning import prune_heads
-from attention_book.interpret.replacing import replace_attention
+from attention_book.interpret import (
+    head_importance,
+    list_heads,
+    prune_heads,
+    replace_attention,
+    without_heads,
+)
 from attention_book.models.transformer import Transformer
 from attention_book.training import (
     BatchLoader,
@@ -72,7 +75,7 @@ def corpus() -> Corpus:
 
 
 def all_heads(model: nn.Module) -> list[Head]:
-    heads = find_heads(model).items()
+    heads = list_heads(model).items()
     return [(name, h) for name, numbers in heads for h in numbers]
 
 

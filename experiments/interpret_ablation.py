@@ -7,7 +7,7 @@ by zeros in its bias as well. 200 unseen sentences are translated each time.
 from collections.abc import Mapping, Sequence
 
 from attention_book.generation import Translator
-from attention_book.interpret import find_heads, without_heads
+from attention_book.interpret import list_heads, without_heads
 from attention_book.tokenizers.punctuation import detokenize
 from experiments.record import percent
 from experiments.translators import translator, unseen
@@ -44,7 +44,7 @@ def exact(original: Translator, heads: Mapping[str, Sequence[int]]) -> float:
 
 def run(seed: int) -> dict[str, float]:
     original = translator(seed)
-    heads = find_heads(original.model)
+    heads = list_heads(original.model)
     found = {"nothing": exact(original, {})}
     for name, layers in GROUPS.items():
         silent = {layer: heads[layer] for layer in layers}

@@ -1,7 +1,7 @@
 """An induction head found, watched as it forms, and silenced.
 
-The model of two layers of "Reading attention" and one of a single layer learn
-to go on with a row of tokens that repeats.
+The model of two layers of "Induction heads and the logit lens" and one of a
+single layer learn to go on with a row of tokens that repeats.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from literate.chapter import defined_in
 
 
 SEEDS = range(3)
-CHAPTER = "docs/trust/interpret.md"
+CHAPTER = "docs/source/circuits.md"
 PARTS = (
     "torch",
     "trace",

@@ -21,9 +21,9 @@ from attention_book.data.sources import load_corpus
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
 from attention_book.interpret import (
-    gradient_x_input,
+    input_x_gradient,
     integrated_gradients,
-    leave_one_out,
+    occlusion,
     trace,
 )
 from attention_book.models.config import ViTConfig
@@ -229,7 +229,7 @@ def replaced(model: nn.Module, example: Example) -> Tensor:
 def maps(model: nn.Module, example: Example) -> dict[str, Tensor]:
     """What each method says: (tokens that are scored, tokens they rest on)."""
     call = (model, example.inputs, example.site, example.score)
-    left_out = leave_one_out(*call)
+    left_out = occlusion(*call)
     n_outputs, n_tokens = left_out.shape
     with torch.no_grad():
         seen = trace(model, example.inputs, [example.weights]).activations
@@ -239,7 +239,7 @@ def maps(model: nn.Module, example: Example) -> dict[str, Tensor]:
     attention = attention[:n_outputs, -n_tokens:]
     return {
         "attention": attention,
-        "gradient": gradient_x_input(*call).abs(),
+        "gradient": input_x_gradient(*call).abs(),
         "integrated": integrated_gradients(*call).abs(),
         "leave-one-out": left_out,
         "random": torch.rand(n_outputs, n_tokens),

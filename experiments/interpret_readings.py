@@ -12,19 +12,19 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
+import networkx as nx  # type: ignore[import-untyped]
 import torch
 from torch import Tensor, nn
 
+from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
 from attention_book.interpret import (
-    attention_flow,
     attention_rollout,
-    contribution_norms,
-    gradient_x_input,
+    input_x_gradient,
     integrated_gradients,
-    leave_one_out,
     mixing_matrices,
+    occlusion,
     trace,
 )
 from attention_book.tokenizers.special_tokens import BOS
@@ -49,6 +49,50 @@ METHODS = {
 }
 
 
+def attention_flow(mixing: Tensor, source_length: int) -> Tensor:
+    """The maximum flow from each token of the target to each of the source.
+
+    The capacities are mixing_matrices of one sentence (attentions, tokens,
+    tokens), whose first tokens are those of the source.
+
+    Source: Abnar and Zuidema (2020), §3.
+    """
+    n = mixing.shape[-1]
+    graph = nx.DiGraph()
+    for depth, mix in enumerate(mixing):
+        for i, j in mix.nonzero().tolist():
+            capacity = mix[i, j].item()
+            graph.add_edge((depth + 1, i), (depth, j), capacity=capacity)
+    outputs = range(source_length, n)
+    flows = [
+        nx.maximum_flow_value(graph, (len(mixing), i), (0, j))
+        for i in outputs
+        for j in range(source_length)
+    ]
+    return torch.tensor(flows).view(len(outputs), source_length)
+
+
+@torch.no_grad()
+def contribution_norms(
+    attention: MultiHeadAttention, weights: Tensor, memory: Tensor
+) -> Tensor:
+    """The norm of what each key adds to the output of each query.
+
+    Args:
+        attention: The layer.
+        weights: Its attention weights.
+        memory: What its keys and values are made of.
+
+    Source: Kobayashi et al. (2020), eq. 3 and 4; the heads are added up.
+    """
+    n_heads, d_model = attention.n_heads, attention.d_model
+    _, value = attention.keys_and_values(memory)
+    value = value.repeat_interleave(n_heads // attention.n_kv_heads, dim=-3)
+    out = attention.out_proj.weight.view(d_model, n_heads, -1)
+    added = torch.einsum("...hqk,...hkd,mhd->...qkm", weights, value, out)
+    return added.norm(dim=-1)
+
+
 def maps(
     model: nn.Module, inputs: tuple[Any, ...], score: Callable[[Any], Tensor]
 ) -> dict[str, Tensor]:
@@ -71,9 +115,9 @@ def maps(
         "norms": torch.stack(norms).detach().mean(dim=0),
         "rollout": attention_rollout(mixing)[0][part],
         "flow": attention_flow(mixing[:, 0], source),
-        "gradient": gradient_x_input(*call).abs(),
+        "gradient": input_x_gradient(*call).abs(),
         "integrated": integrated_gradients(*call).abs(),
-        "leave-one-out": leave_one_out(*call),
+        "leave-one-out": occlusion(*call),
         "random": torch.rand(weights.shape[-2:]),
     }
 

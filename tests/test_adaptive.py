@@ -29,10 +29,14 @@ from attention_book.attention.sparse import (
 )
 from attention_book.data.batches import pad
 from attention_book.generation import IncrementalDecoder, beam_search, generate
-from attention_book.interpret import find_heads, without_heads
-from attention_book.interpret.importance import head_importance
-from attention_book.interpret.pruning import PrunedAttention, prune_heads
-from attention_book.interpret.replacing import replace_attention
+from attention_book.interpret import (
+    head_importance,
+    list_heads,
+    prune_heads,
+    replace_attention,
+    without_heads,
+)
+from attention_book.interpret.heads import PrunedAttention
 from attention_book.io import save_model
 from tests.factories import make_transformer, make_varied, make_vit
 from tests.torch_state import randomise
@@ -389,7 +393,7 @@ def test_what_is_masked_does_not_count(layer: EagerAttention) -> None:
 
 
 def layers_of(model: nn.Module) -> dict[str, MultiHeadAttention]:
-    found = {name: model.get_submodule(name) for name in find_heads(model)}
+    found = {name: model.get_submodule(name) for name in list_heads(model)}
     return {
         k: v for k, v in found.items() if isinstance(v, MultiHeadAttention)
     }
@@ -702,7 +706,7 @@ def test_heads_that_are_not_there_are_named(
     remove: Callable[..., Any], name: str, h: int
 ) -> None:
     with pytest.raises(
-        ValueError, match=rf"as find_heads lists them, got \[{h}\] of '{name}'"
+        ValueError, match=rf"as list_heads lists them, got \[{h}\] of '{name}'"
     ):
         remove(make_transformer(), {name: [h]})
 

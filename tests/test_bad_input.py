@@ -47,9 +47,6 @@ from attention_book.generation import (
     generate,
     sampler,
 )
-from attention_book.interpret import (
-    attention_flow,
-)
 from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.encoder import (
     FeedForward,
@@ -218,10 +215,6 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "TokenClassifier": (
             lambda n_labels: TokenClassifier(text_config, n_labels),
             {"n_labels": 7},
-        ),
-        "attention_flow": (
-            attention_flow,
-            {"mixing": floats(2, 5, 5).softmax(-1), "source_length": 3},
         ),
         "chunked_cross_entropy": (chunked_cross_entropy, loss),
         "TrainingConfig": (

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -527,16 +526,14 @@ def test_a_sentence_is_explained(
     said = run("explain", "Tom chases Jerry.")
     assert said.startswith("汤姆追逐杰瑞。\n")
     assert "Jerry 0.9" in said  # the attention of its translation
-    svg, html = tmp_path / "tom.svg", tmp_path / "tom.html"
-    said = run("explain", "Tom chases Jerry.", "--svg", svg, "--html", html)
+    html = tmp_path / "tom.html"
+    said = run("explain", "Tom chases Jerry.", "--html", html)
     assert said == "汤姆追逐杰瑞。\n"
-    assert '<th scope="row">杰瑞</th>' in html.read_text("utf-8")
-    picture = svg.read_text("utf-8")
-    assert "杰瑞 Jerry 0.9" in picture
-    assert ElementTree.fromstring(picture).tag.endswith("svg")  # noqa: S314
-    said = error_of("explain", "Tom sees xyzzy.", "--svg", svg)
+    page = html.read_text("utf-8")
+    assert '<th scope="row">杰瑞</th>' in page
+    said = error_of("explain", "Tom sees xyzzy.", "--html", html)
     assert "unknown words: xyzzy (this model knows" in said
-    assert svg.read_text("utf-8") == picture
+    assert html.read_text("utf-8") == page
     assert "nothing to explain, got 0 words" in error_of("explain", " ")
     for both in ["Tom jumped.", "--image", "0.png"], []:
         found = CliRunner().invoke(app, ["explain", *both])
@@ -554,7 +551,7 @@ def test_an_image_is_explained(
     assert run("explain", "--image", file, "--html", html) == f"{label}\n"
     page = html.read_text("utf-8")
     assert page.count("<table>") == 3  # the image, rollout, the effect
-    assert page.count("<td>") == 3 + 16**2 + 4**2 + 4**2
+    assert page.count("<td") == 3 + 16**2 + 4**2 + 4**2
     assert "Attention rollout" in run("explain", "--image", file)
 
 

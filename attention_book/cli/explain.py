@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (a8cf9ad323c0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (fb81f19b743a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command explain. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -24,7 +24,7 @@ from attention_book.interpret.explanations import (
     explain_image,
     explain_sentence,
 )
-from attention_book.interpret.pictures import to_html, to_svg
+from attention_book.interpret.pictures import to_html
 from attention_book.io.files import write_file
 
 
@@ -39,12 +39,8 @@ def _explain(
     image: Annotated[
         Path | None, Option(help="An image file with a digit, instead.")
     ] = None,
-    svg: Annotated[
-        Path | None, Option(help="Draw heat maps into this file.")
-    ] = None,
     html: Annotated[
-        Path | None,
-        Option(help="Write a page of heat maps, with their numbers."),
+        Path | None, Option(help="Write a page of heat maps.")
     ] = None,
     model: Annotated[
         Path | None,
@@ -73,11 +69,9 @@ def _explain(
             print_error(doubt(sure))
     typer.echo(escape_controls(found.output))
     title = f"{name} → {found.output}"
-    if svg:
-        write_file(svg, to_svg(found.heat_maps, title).encode())
     if html:
         write_file(html, to_html(found.heat_maps, title).encode())
-    if not svg and not html:
+    else:
         _print_largest(found)
 
 

@@ -1,46 +1,40 @@
-# Made from docs/source/explain.md (8d6f1e19e475). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (3aa2c865f375). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Looking into models, and changing what they compute.
 
 Explained in the chapter "Reading attention".
 """
 
 from attention_book.interpret.attribution import (
-    gradient_x_input,
+    attribution_patching,
     input_x_gradient,
     integrated_gradients,
-    leave_one_out,
-    occlusion,
 )
-from attention_book.interpret.heads import find_heads, without_heads
-from attention_book.interpret.mixing import (
-    attention_flow,
-    attention_rollout,
-    contribution_norms,
-    mixing_matrices,
+from attention_book.interpret.heads import (
+    head_importance,
+    list_heads,
+    prune_heads,
+    without_heads,
 )
-from attention_book.interpret.patching import (
-    activation_patching,
-    attribution_patching,
-)
-from attention_book.interpret.probe import Trace, trace
-from attention_book.interpret.sites import find_sites
+from attention_book.interpret.mixing import attention_rollout, mixing_matrices
+from attention_book.interpret.patching import activation_patching, occlusion
+from attention_book.interpret.probe import Trace, list_sites, trace
+from attention_book.interpret.replacing import replace_attention
 
 
 __all__ = [
     "Trace",
     "activation_patching",
-    "attention_flow",
     "attention_rollout",
     "attribution_patching",
-    "contribution_norms",
-    "find_heads",
-    "find_sites",
-    "gradient_x_input",
+    "head_importance",
     "input_x_gradient",
     "integrated_gradients",
-    "leave_one_out",
+    "list_heads",
+    "list_sites",
     "mixing_matrices",
     "occlusion",
+    "prune_heads",
+    "replace_attention",
     "trace",
     "without_heads",
 ]

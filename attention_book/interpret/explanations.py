@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (c72d1f26be8a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (4df48c17086f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """On what a translation, or the class of an image, depends.
 
 Explained in the chapter "Tools for explanations".
@@ -13,11 +13,11 @@ from attention_book.data.images import read_digit
 from attention_book.generation.classifier import Classifier
 from attention_book.generation.confidence import UNSURE
 from attention_book.generation.translator import Translator
-from attention_book.interpret.attribution import occlusion
 from attention_book.interpret.mixing import (
     attention_rollout,
     mixing_matrices,
 )
+from attention_book.interpret.patching import occlusion
 from attention_book.interpret.pictures import HeatMap
 from attention_book.interpret.probe import trace
 from attention_book.tokenizers.special_tokens import BOS

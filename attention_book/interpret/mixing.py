@@ -1,7 +1,7 @@
-# Made from docs/source/explain.md (10704e59d223). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Rollout, flow and norms: how attention mixes tokens, layer after layer.
+# Made from docs/source/explain.md (8f6e1ae2091c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Rollout: how attention mixes tokens, layer after layer.
 
-Explained in the chapter "Reading attention".
+Explained in the chapter "Tools for explanations".
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_size
-from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.interpret.probe import trace
 
 
-__all__ = [
-    "attention_flow",
-    "attention_rollout",
-    "contribution_norms",
-    "mixing_matrices",
-]
+__all__ = ["attention_rollout", "mixing_matrices"]
 
 
 @torch.no_grad()
@@ -64,17 +57,6 @@ def mixing_matrices(
     return torch.stack(mixing)
 
 
-def _check_mixing(mixing: Tensor, n_axes: int) -> None:
-    """Raise ValueError unless it is of mixing_matrices."""
-    square = mixing.shape[-1:] == mixing.shape[-2:-1]
-    floating = mixing.is_floating_point()
-    if mixing.ndim != n_axes or not (len(mixing) and square and floating):
-        raise ValueError(
-            f"mixing must have {n_axes} axes, the last of them (tokens, "
-            f"tokens), got {mixing.dtype} of shape {tuple(mixing.shape)}"
-        )
-
-
 def attention_rollout(
     mixing: Float[Tensor, "attentions batch tokens tokens"],
 ) -> Float[Tensor, "batch tokens tokens"]:
@@ -84,77 +66,4 @@ def attention_rollout(
 
     Source: Abnar and Zuidema (2020), §3, eq. 1.
     """
-    _check_mixing(mixing, 4)
     return reduce(lambda rollout, mix: mix @ rollout, mixing)
-
-
-def attention_flow(
-    mixing: Float[Tensor, "attentions tokens tokens"], source_length: int
-) -> Float[Tensor, "outputs {source_length}"]:
-    """Return the maximum flow from each output to each token of the source.
-
-    Args:
-        mixing: Of one sentence; the weights are the capacities.
-        source_length: Tokens of the source. The others are the outputs; if
-            there are no others, all are.
-
-    Raises:
-        ImportError: networkx is not installed.
-
-    Source: Abnar and Zuidema (2020), §3.
-    """
-    _check_mixing(mixing, 3)
-    n = mixing.shape[-1]
-    check_size("source_length", source_length)
-    if source_length > n:
-        raise ValueError(
-            f"source_length must be at most {n}, as many as there are "
-            f"tokens, got {source_length}"
-        )
-    try:
-        import networkx as nx  # type: ignore[import-untyped]
-    except ImportError:
-        wanted = "pip install 'attention-book[interpret]'"
-        raise ImportError(f"attention_flow needs networkx: {wanted}") from None
-
-    graph = nx.DiGraph()
-    for depth, mix in enumerate(mixing):
-        for i, j in mix.nonzero().tolist():
-            capacity = mix[i, j].item()
-            graph.add_edge((depth + 1, i), (depth, j), capacity=capacity)
-    outputs = range(source_length if n > source_length else 0, n)
-    flows = [
-        nx.maximum_flow_value(graph, (len(mixing), i), (0, j))
-        for i in outputs
-        for j in range(source_length)
-    ]
-    return torch.tensor(flows).view(len(outputs), source_length)
-
-
-@torch.no_grad()
-def contribution_norms(
-    attention: MultiHeadAttention,
-    weights: Float[Tensor, "*batch heads queries keys"],
-    memory: Float[Tensor, "*batch keys d_model"],
-) -> Float[Tensor, "*batch queries keys"]:
-    """The norm of what each key adds to the output of each query.
-
-    Args:
-        attention: The layer.
-        weights: Its attention weights.
-        memory: What its keys and values are made of.
-
-    Source: Kobayashi et al. (2020), eq. 3 and 4; the heads are added up.
-    """
-    n_heads, d_model = attention.n_heads, attention.d_model
-    _, value = attention.keys_and_values(memory)
-    value = value.repeat_interleave(n_heads // attention.n_kv_heads, dim=-3)
-    wanted = (*value.shape[:-2], weights.shape[-2], value.shape[-2])
-    if weights.shape != wanted:
-        raise ValueError(
-            f"weights must be {wanted} (…, heads, queries, keys), "
-            f"got {tuple(weights.shape)}"
-        )
-    out = attention.out_proj.weight.view(d_model, n_heads, -1)
-    added = torch.einsum("...hqk,...hkd,mhd->...qkm", weights, value, out)
-    return added.norm(dim=-1)

@@ -1,10 +1,10 @@
-# Made from docs/trust/interpret.md (d37e3c63dbbd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Patching: activations of one run put into another.
+# Made from docs/trust/interpret.md (1a73196b2a8a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""One unit of an activation changed after another.
 
 Explained in the chapter "Reading attention".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,41 @@ from torch import Tensor, nn
 from attention_book.interpret.probe import trace
 
 
-__all__ = ["activation_patching", "attribution_patching"]
+__all__ = ["activation_patching", "occlusion"]
+
+
+def _patched(
+    model: nn.Module, inputs: Sequence[Any], site: str, new: Tensor, dim: int
+) -> Iterator[Any]:
+    """Yield the outputs with each unit along dim in turn taken from new."""
+    old = trace(model, inputs, [site]).activations[site]
+    for unit in range(old.shape[dim]):
+        patched = old.clone()
+        patched.select(dim, unit).copy_(new.select(dim, unit))
+        edits = {site: lambda _, patched=patched: patched}
+        yield trace(model, inputs, edits=edits).output
+
+
+@torch.no_grad()
+def occlusion(
+    model: nn.Module,
+    inputs: Sequence[Any],
+    site: str,
+    score: Callable[[Any], Float[Tensor, " outputs"]],
+) -> Float[Tensor, "outputs tokens"]:
+    """By how much each score falls when one token's vector becomes 0.
+
+    Args:
+        model: The model.
+        inputs: What its forward takes, a batch of one.
+        site: Where the vectors are (1, tokens, d_model), such as
+            "source_embedding.tokens".
+        score: From the model's output to the numbers to be explained.
+    """
+    output, activations = trace(model, inputs, [site])
+    zeros = torch.zeros_like(activations[site])
+    changed = _patched(model, inputs, site, zeros, dim=1)
+    return torch.stack([score(output) - score(x) for x in changed], dim=-1)
 
 
 @torch.no_grad()
@@ -40,37 +74,6 @@ def activation_patching(
     Source: Zhang and Nanda (2024), §2.1.
     """
     right = trace(model, clean, [site]).activations[site]
-    output, activations = trace(model, corrupted, [site])
-    rises = []
-    for unit in range(right.shape[dim]):
-        patched = activations[site].clone()
-        patched.select(dim, unit).copy_(right.select(dim, unit))
-        edits = {site: lambda _, patched=patched: patched}
-        changed = trace(model, corrupted, edits=edits).output
-        rises.append(score(changed) - score(output))
-    return torch.stack(rises)
-
-
-def attribution_patching(
-    model: nn.Module,
-    clean: Sequence[Any],
-    corrupted: Sequence[Any],
-    site: str,
-    score: Callable[[Any], Float[Tensor, ""]],
-    dim: int = -2,
-) -> Float[Tensor, " units"]:
-    """Activation patching of all units at once, to first order.
-
-    The change of the activation times the gradient of the score, summed over
-    each unit. The arguments are those of activation_patching.
-
-    Source: Nanda (2023).
-    """
-    with torch.no_grad():
-        right = trace(model, clean, [site]).activations[site]
-        wrong = trace(model, corrupted, [site]).activations[site]
-    x = wrong.clone().requires_grad_()
-    output = trace(model, corrupted, edits={site: lambda _: x}).output
-    (gradient,) = torch.autograd.grad(score(output), x)
-    change = (right - wrong) * gradient
-    return change.movedim(dim, 0).flatten(1).sum(dim=-1)
+    output = trace(model, corrupted).output
+    changed = _patched(model, corrupted, site, right, dim)
+    return torch.stack([score(x) - score(output) for x in changed])

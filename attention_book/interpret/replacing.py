@@ -1,4 +1,4 @@
-# Made from docs/source/adaptive-layers.md (0eff50957636). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (3b8b3232bf10). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Putting another kind of attention into a model.
 
 Explained in the chapter "Adaptive attention".
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from torch import nn
 
 from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.interpret.heads import find_heads
+from attention_book.interpret.heads import list_heads
 
 
 __all__ = ["replace_attention"]
@@ -39,13 +39,11 @@ def replace_attention(
         ValueError: There is nothing to replace, or a layer has positions,
             such as RotaryAttention, that would be lost, or has lost heads.
     """
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"model must be a module, got {type(model).__name__}")
-    names = [name for name in find_heads(model) if name.endswith(ending)]
+    names = [name for name in list_heads(model) if name.endswith(ending)]
     if not names:
         raise ValueError(
             f"model must have attention layers named …{ending}, got "
-            f"{list(find_heads(model))}"
+            f"{list(list_heads(model))}"
         )
     memo: dict[int, Any] = {}
     for name in names:

@@ -671,7 +671,7 @@ def test_each_edition_has_its_page_for_what_is_not_there(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_an_explanation_can_be_read_without_its_picture(
+def test_an_explanation_can_be_read_without_its_colours(
     chromium: Browser, tmp_path: Path, scheme: Literal["light", "dark"]
 ) -> None:
     """By keyboard, by screen reader, on a phone, in either scheme."""
@@ -685,14 +685,10 @@ def test_an_explanation_can_be_read_without_its_picture(
     page.goto(file.as_uri())
     fits(page)
     assert violations(page, {}) == []
-    table = page.get_by_role("region").nth(1)
+    table = page.get_by_role("region").first
     expect(table).to_have_attribute(
         "aria-label", explanation.heat_maps[0].title
     )
-    name = "Picture: " + explanation.heat_maps[0].title
-    picture = page.get_by_role("region", name=name).get_by_role("img")
-    expect(picture).to_have_accessible_name(re.compile("汤姆 Tom 0"))
-    page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     expect(table).to_be_focused()
     page.keyboard.press("End")
