@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (0b7531ba5c06). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (5c9a55c76b59). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in one kernel. Explained in the chapter "Fused attention"."""
 
 from typing import Any
@@ -104,7 +104,7 @@ def fused_attention(
         dropout: Dropout rate of the weights; not fused on the CPU.
         enable_gqa: Grouped-query attention: let there be fewer heads of keys
             than of queries, each for as many heads of queries in a row.
-        slopes: Those of ALiBi, one for each head; with is_causal alone.
+        slopes: ALiBi's, one for each head of queries; they want is_causal.
 
     Returns:
         The output, one row for each query.
