@@ -18,7 +18,6 @@ from attention_book.data.batches import pad
 from attention_book.models.language import MaskedLanguageModel
 from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.training.classifiers import IGNORED
 from corpora.help_pages import make_rows
 from corpora.tasks.sentences import LabelledSentence, draw_sentences
 from corpora.tasks.tags import UPOS
@@ -28,6 +27,7 @@ from experiments.record import percent
 
 
 SEEDS = range(3)
+IGNORED = -100  # the label that cross_entropy leaves out
 LABELLED = (30, 100, 300, 1000)
 N_CHOSEN_ON = 500
 N_TESTED_ON = 1_000

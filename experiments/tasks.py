@@ -11,7 +11,6 @@ from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training.classifiers import (
-    IGNORED,
     TextBatches,
     collate,
     predict,
@@ -135,7 +134,7 @@ def run(seed: int) -> dict[str, float]:
     size = len(tokenizer)
     encoded = [[BOS, *tokenizer.encode(s.english)] for s in sentences]
     tags = [[UPOS.index(name) for name in s.tags] for s in sentences]
-    examples = [(x, [IGNORED, *y]) for x, y in zip(encoded, tags, strict=True)]
+    examples = [(x, [-100, *y]) for x, y in zip(encoded, tags, strict=True)]
     compare("tags", examples, N_TEST, size, len(UPOS), measure_tags)
     kinds = [[CONSTRUCTIONS.index(s.construction)] for s in sentences]
     examples = list(zip(encoded, kinds, strict=True))

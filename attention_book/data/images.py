@@ -1,4 +1,4 @@
-# Made from docs/source/images.md (c27ecceb612c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (6b54cc1fbce8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From image files to the tensors that a Vision Transformer takes."""
 
 import warnings
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-__all__ = ["find_ink", "open_image", "read_digit", "to_digit", "to_pixels"]
+__all__ = ["find_ink", "open_image", "read_digit", "to_digit"]
 
 
 def open_image(source: Any) -> Any:
@@ -32,8 +32,6 @@ def open_image(source: Any) -> Any:
         ) from None
     if isinstance(source, Image.Image):
         return source
-    if Path(source).is_dir():
-        raise ValueError("wanted an image, got a folder")
     if Path(source).exists() and not Path(source).is_file():
         raise ValueError("wanted an image, got no regular file")
     try:
@@ -52,7 +50,7 @@ def open_image(source: Any) -> Any:
         raise ValueError(f"wanted an image, got: {why}") from None
 
 
-def to_pixels(image: Any) -> Float[Tensor, "channels height width"]:
+def _to_pixels(image: Any) -> Float[Tensor, "channels height width"]:
     """Return a Pillow image from 0 (dark) to 1, at most 512 a side.
 
     It has three channels, or one if it has more than 8 bits. What is
@@ -205,7 +203,7 @@ def read_digit(source: Any, size: int = 16) -> Float[Tensor, "1 size size"]:
         ValueError: It is no image, or an empty one.
     """
     try:
-        return to_digit(find_ink(to_pixels(open_image(source))), size)
+        return to_digit(find_ink(_to_pixels(open_image(source))), size)
     except ValueError as error:
         name = source if isinstance(source, str | Path) else "image"
         raise ValueError(f"{name}: {error}") from None

@@ -1,4 +1,4 @@
-# Made from docs/source/classifiers.md (c08d3a4d8a31). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/classifiers.md (21ba96444c05). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training classifiers of images and of texts.
 
 Explained on the page "Training classifiers".
@@ -31,7 +31,6 @@ from attention_book.training.loop import Trainer
 
 
 __all__ = [
-    "IGNORED",
     "ImageBatches",
     "LabelledBatch",
     "TextBatches",
@@ -43,14 +42,14 @@ __all__ = [
 ]
 
 
-IGNORED = -100  # the label that cross_entropy leaves out
+_IGNORED = -100  # the label that cross_entropy leaves out
 
 
 class LabelledBatch(NamedTuple):
     """Examples that are trained on together."""
 
     inputs: tuple[Tensor, ...]  # what the model takes
-    labels: Int[Tensor, "..."]  # IGNORED where there is none
+    labels: Int[Tensor, "..."]  # -100 where there is none
     n_targets: int  # labels that count
 
 
@@ -145,8 +144,8 @@ def collate(
     """Pad texts and their labels to one batch."""
     token_ids, lengths = pad([tokens for tokens, _ in examples])
     each = [torch.tensor(label) for _, label in examples]
-    labels = pad_sequence(each, True, IGNORED)
-    n_targets = int((labels != IGNORED).sum())
+    labels = pad_sequence(each, True, _IGNORED)
+    n_targets = int((labels != _IGNORED).sum())
     moved = to_device([token_ids, lengths, labels], torch.device(device))
     return LabelledBatch((moved[0], moved[1]), moved[2], n_targets)
 
@@ -187,7 +186,7 @@ def classification_loss(
     return F.cross_entropy(
         logits.float(),
         batch.labels.flatten(),
-        ignore_index=IGNORED,
+        ignore_index=_IGNORED,
         label_smoothing=label_smoothing,
     )
 
@@ -239,5 +238,5 @@ def predict(
     """Return the labels that a model finds and the right ones, one by one."""
     labels = batch.labels
     found = model(*batch.inputs).argmax(dim=-1).view(labels.shape)
-    real = labels != IGNORED
+    real = labels != _IGNORED
     return found[real], labels[real]
