@@ -119,24 +119,6 @@ def test_step_by_step_equals_all_at_once(
     )
 
 
-def test_the_future_and_the_padding_are_hidden_and_the_source_is_not() -> None:
-    decoder = make_decoder().eval()
-    x, memory = make_inputs()
-    usual = decoder(x, memory, MASK)
-    torch.manual_seed(0)
-    for i in range(1, TARGET):
-        changed = x.clone()
-        changed[:, i] = torch.randn(BATCH, D)
-        output = decoder(changed, memory, MASK)
-        torch.testing.assert_close(output[:, :i], usual[:, :i])
-        assert not torch.allclose(output[:, i:], usual[:, i:])
-    hidden = torch.where(MASK[:, 0, 0, :, None], memory, 9.0)
-    torch.testing.assert_close(decoder(x, hidden, MASK), usual)
-    seen = memory.clone()
-    seen[:, 0] = torch.randn(BATCH, D)
-    assert not torch.allclose(decoder(x, seen, MASK)[:, 0], usual[:, 0])
-
-
 def test_translations_are_shifted_by_one() -> None:
     target = torch.tensor([[1, 5, 7, 2], [1, 8, 2, 0]])
     decoder_input, labels = teacher_forcing_pair(target)
