@@ -1,7 +1,7 @@
-# Made from docs/source/training-loop.md (fbd6cceb672c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (9a1b10b558df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training: configuration, batches, losses, the loop, several processes."""
 
-from attention_book.training.config import TrainingConfig
+from attention_book.training.config import TrainingConfig, learning_rate_at
 from attention_book.training.loading import (
     Batch,
     BatchSource,
@@ -14,7 +14,6 @@ from attention_book.training.loading import (
 from attention_book.training.loop import Trainer
 from attention_book.training.losses import cross_entropy, translation_loss
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
-from attention_book.training.schedule import learning_rate_at
 from attention_book.training.validation import validation_loss
 
 

@@ -1,6 +1,7 @@
-# Made from docs/source/configurations.md (9567da8090c1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""How a model is trained. Explained on the page "Configurations"."""
+# Made from docs/transformer/recipe.md (8739042185df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""How a model is trained. Explained in "A training recipe"."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,7 +9,7 @@ from attention_book._checks import check_fields, check_rate
 from attention_book.compute import Precision
 
 
-__all__ = ["TrainingConfig"]
+__all__ = ["TrainingConfig", "learning_rate_at"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,3 +60,22 @@ class TrainingConfig:
             raise ValueError(f"betas must be two numbers, got {self.betas!r}")
         for i, beta in enumerate(self.betas):
             check_rate(f"betas[{i}]", beta)
+
+
+def learning_rate_at(step: int, config: TrainingConfig) -> float:
+    """Return the learning rate of a step; the first one is number 1.
+
+    The paper's schedule, lrate = d_model^(-0.5) · min(step^(-0.5), step ·
+    warmup_steps^(-1.5)), is inverse_sqrt with the peak
+    (d_model · warmup_steps)^(-0.5).
+
+    Source: Vaswani et al. (2017), §5.3, eq. 3; Loshchilov and Hutter (2017),
+        §3, eq. 5, without restarts, for the cosine.
+    """
+    rise = min(1.0, step / config.warmup_steps)
+    if config.schedule == "inverse_sqrt":
+        fall = min(1.0, math.sqrt(config.warmup_steps / step))
+        return config.learning_rate * rise * fall
+    done = min(1.0, step / config.max_steps)
+    fall = 0.5 * (1 + math.cos(math.pi * done))
+    return config.learning_rate * rise * (0.02 + 0.98 * fall)

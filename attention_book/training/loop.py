@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (2b37dacf0bc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (b002ade47f77). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The training loop. Explained in the chapter "Training"."""
 
 import math
@@ -15,11 +15,10 @@ from attention_book.compute import (
     get_compute_config,
     seeded,
 )
-from attention_book.training.config import TrainingConfig
+from attention_book.training.config import TrainingConfig, learning_rate_at
 from attention_book.training.loading import BatchSource
 from attention_book.training.losses import translation_loss
 from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
-from attention_book.training.schedule import learning_rate_at
 
 
 __all__ = ["Trainer"]

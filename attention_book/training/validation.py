@@ -1,5 +1,5 @@
-# Made from docs/source/training-loop.md (37888387af97). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""The loss of unseen data. Explained in "Details of the training loop"."""
+# Made from docs/transformer/recipe.md (1663af8784d7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""The loss of unseen data. Explained in "A training recipe"."""
 
 import math
 
