@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (a8775fff14a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b50723270ed9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: what must be set before anything large is imported.
 
 Explained on the page "The command line".
@@ -21,6 +21,7 @@ def main() -> None:
     from attention_book.cli.app import main as run
 
     def ready() -> None:
+        gc.freeze()
         gc.enable()
         if catches:
             signal.signal(signal.SIGINT, signal.default_int_handler)
