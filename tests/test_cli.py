@@ -429,7 +429,7 @@ def test_a_file_that_another_run_keeps_is_refused_or_waited_for(
     other = threading.Thread(target=keep)
     other.start()
     kept.wait(60)
-    assert "is being written by process" in error_of(*command)
+    assert "is being written by another process" in error_of(*command)
     threading.Timer(0.3, free.set).start()
     assert "step 1 " in run(*command, "--wait")
     other.join()
