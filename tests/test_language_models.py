@@ -73,15 +73,6 @@ def test_a_masked_model_reads_every_token(masked, changed):
     assert changes.min() > 1e-4
 
 
-def test_a_masked_model_reads_no_padding(masked):
-    token_ids, lengths = draw(2, 7), torch.tensor([7, 5])
-    other = token_ids.clone()
-    other[1, 5:] = PAD
-    before, after = masked(token_ids, lengths), masked(other, lengths)
-    torch.testing.assert_close(before[0], after[0])
-    torch.testing.assert_close(before[1, :5], after[1, :5])
-
-
 def test_both_models_share_trunk_and_embeddings(causal, masked):
     """One trunk, with the mask as the only difference, and two heads."""
     masked.encoder.load_state_dict(causal.encoder.state_dict())

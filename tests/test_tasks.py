@@ -1,6 +1,5 @@
 """The heads for text, their training, and the sentences they learn from."""
 
-import itertools
 import random
 import re
 from collections import Counter
@@ -12,12 +11,6 @@ from sklearn.metrics import f1_score
 from torch import Tensor, nn
 
 from attention_book.data.batches import pad
-from attention_book.data.lexicon import (
-    COLOURS,
-    NOUNS,
-    NUMBERS,
-    QUALITIES,
-)
 from attention_book.models.config import TextConfig
 from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS
@@ -85,29 +78,6 @@ def test_a_sequence_is_labelled_by_its_first_token() -> None:
         hidden = model.pooler.weight @ first[row] + model.pooler.bias
         expected = model.head.weight @ hidden.tanh() + model.head.bias
         assert torch.allclose(found[row], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", [TokenClassifier, SequenceClassifier])
-def test_padding_changes_nothing(
-    kind: type[TokenClassifier] | type[SequenceClassifier],
-) -> None:
-    model = make(kind)
-    together = model(*pad(ROWS))[1]
-    alone = model(torch.tensor([ROWS[1]]))[0]
-    if kind is TokenClassifier:
-        together = together[:3]
-    assert torch.allclose(together, alone, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", [TokenClassifier, SequenceClassifier])
-def test_segments_reach_the_trunk(
-    kind: type[TokenClassifier] | type[SequenceClassifier],
-) -> None:
-    model = make(kind, n_segments=2)
-    token_ids, lengths = pad(ROWS)
-    segments = torch.ones_like(token_ids)
-    with_segments = model(token_ids, lengths, segments)
-    assert not torch.allclose(with_segments, model(token_ids, lengths))
 
 
 def shuffled() -> tuple[Tensor, list[int]]:
@@ -193,51 +163,16 @@ def test_a_trained_classifier_knows_its_examples(n_labels_each: str) -> None:
     several = n_labels_each == "all"
     kind = TokenClassifier if several else SequenceClassifier
 
-    def trained(seed: int, n_epochs: int) -> nn.Module:
-        torch.manual_seed(0)
-        model = kind(make_config(d_model=16), 2)
-        train_classifier(
-            model,
-            TextBatches(examples, batch_tokens=40, seed=seed),
-            n_epochs=n_epochs,
-            learning_rate=2e-2,
-        )
-        return model
-
-    model = trained(0, 25)
+    torch.manual_seed(0)
+    model = kind(make_config(d_model=16), 2)
+    batches = TextBatches(examples, batch_tokens=40)
+    train_classifier(model, batches, n_epochs=25, learning_rate=2e-2)
     assert not model.training
     found, right = predict(model, collate(examples))
     assert right.tolist() == [
         label for _, labels in examples for label in labels if label >= 0
     ]
     assert (found == right).double().mean() > 0.95
-    one, again, other = (trained(seed, 2) for seed in (0, 0, 1))
-    assert torch.equal(one.head.weight, again.head.weight)
-    assert not torch.equal(one.head.weight, other.head.weight)
-
-
-def test_the_learning_rate_rises_and_falls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rates: list[float] = []
-    step = torch.optim.AdamW.step
-
-    def recorded(self: torch.optim.AdamW) -> None:
-        rates.append(self.param_groups[0]["lr"])
-        step(self)
-
-    monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
-    train_classifier(
-        make(SequenceClassifier),
-        TextBatches([(row, [3]) for row in ROWS * 2], batch_tokens=7),
-        n_epochs=10,
-        learning_rate=0.01,
-    )
-    assert len(rates) == 10 * 3  # two rows of three tokens fit together
-    top = rates.index(max(rates))
-    assert rates[top] == pytest.approx(0.01, rel=0.05)
-    assert top == 2
-    assert rates == [*sorted(rates[:top]), *sorted(rates[top:], reverse=True)]
 
 
 def test_what_can_not_be_trained_is_named(unchecked: None) -> None:
@@ -299,25 +234,6 @@ def test_tags_are_those_set_by_hand(line: str) -> None:
     assert tag_words(" ".join(words)) == [*tags]
 
 
-_COUNTS = {*NUMBERS.values(), "个", *(m for _, m in NOUNS.values())}
-_ZH_NOUNS = {chinese for chinese, _ in NOUNS.values()}
-_BEFORE_NOUNS = {"的", "又", *COLOURS.values()}
-_BEFORE_NOUNS |= {chinese for _, chinese in QUALITIES.values()}
-
-
-def count_determiners(words: list[str], this: str) -> int:
-    """How often 这 or 那 stands before a count, or with 些 before a noun."""
-    found = 0
-    for i, word in enumerate(words):
-        after = words[i + 1 :]
-        if word == this:
-            found += after[:1] != [] and after[0] in _COUNTS
-        elif word == f"{this}些":
-            rest = [w for w in after if w not in _BEFORE_NOUNS]
-            found += rest != [] and rest[0] in _ZH_NOUNS
-    return found
-
-
 @pytest.fixture(scope="module")
 def drawn(unchecked_module: None) -> list[LabelledSentence]:
     return draw_sentences(20_000, seed=3)
@@ -326,8 +242,6 @@ def drawn(unchecked_module: None) -> list[LabelledSentence]:
 def test_the_chinese_of_each_sentence_agrees_with_its_tags(
     drawn: list[LabelledSentence],
 ) -> None:
-    compared: Counter[str] = Counter()
-    owners = {"the", "'s", "my", "your", "his", "her", "its", "our", "their"}
     for english, tags, kind, chinese in drawn:
         words = english.split()
         counts = Counter(zip(words, tags, strict=True))
@@ -345,19 +259,6 @@ def test_the_chinese_of_each_sentence_agrees_with_its_tags(
         assert counts["when", "SCONJ"] == zh.count("当"), english
         answered = zh[0] == "不" and zh[1:2] != ["要"]
         assert counts["no", "INTJ"] == answered, english
-        for these, this in (("this these", "这"), ("that those", "那")):
-            if this == "那" and owners & {*words}:
-                continue  # where 那 has other sources
-            found = sum(counts[word, "DET"] for word in these.split())
-            for (word, _), (after, tag) in itertools.pairwise(pairs):
-                if word == these.split()[0] and (
-                    after in ("morning", "moment")
-                    or (after == "one" and tag == "NOUN")
-                ):
-                    found -= 1  # 今早, 这会儿, 这个
-            assert found == count_determiners(zh, this), english
-            compared[this] += found
-    assert min(compared.values()) > 200
 
 
 def test_sentences_differ_and_carry_their_labels(
