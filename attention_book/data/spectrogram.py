@@ -1,4 +1,4 @@
-# Made from docs/source/sound-and-graphs.md (12be35916162). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound-and-graphs.md (7be30b64c4ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Log-mel spectrograms.
 
 Explained on the page "Sound and graphs".
@@ -16,14 +16,8 @@ from attention_book._checks import check_size
 __all__ = ["log_mel_spectrogram"]
 
 
-def _hz_to_mel(hz: Tensor) -> Tensor:
-    """Linear up to 1000 Hz, which are 15 mels; above, 27 mels a factor 6.4."""
-    above = 15 + 27 * torch.log(hz.clamp(min=1000) / 1000) / math.log(6.4)
-    return torch.where(hz < 1000, 3 * hz / 200, above)
-
-
 def _mel_to_hz(mel: Tensor) -> Tensor:
-    """The inverse of _hz_to_mel."""
+    """Linear up to 15 mels, 1000 Hz; above, 27 mels are a factor of 6.4."""
     above = 1000 * torch.exp((mel.clamp(min=15) - 15) * math.log(6.4) / 27)
     return torch.where(mel < 15, 200 * mel / 3, above)
 
@@ -44,7 +38,9 @@ def _mel_filters(
     Source: Slaney (1998), Auditory Toolbox, as in Whisper.
     """
     hz = torch.linspace(0, rate / 2, n_fft // 2 + 1, dtype=torch.float64)
-    top = _hz_to_mel(hz[-1:]).item()
+    top = 3 * rate / 400  # in mels
+    if rate > 2000:
+        top = 15 + 27 * math.log(rate / 2000) / math.log(6.4)
     mels = torch.linspace(0, top, n_mels + 2, dtype=torch.float64)
     corners = _mel_to_hz(mels)[:, None]
     left, peak, right = corners[:-2], corners[1:-1], corners[2:]
