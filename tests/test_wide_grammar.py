@@ -4,15 +4,12 @@ import hashlib
 import itertools
 import json
 import random
-from collections import Counter
 
 import pytest
 
 from attention_book.data.grammar import Phrase
 from attention_book.data.lexicon import NOUNS, NUMBERS
 from attention_book.data.split import Split, is_held_out, make_split
-from attention_book.generation.confidence import UNSURE
-from corpora.wide import corpus
 from corpora.wide.compounds import refer
 from corpora.wide.grammar import make_wide_split, wide_sentence
 from corpora.wide.leaks import find_leaks, read_pairs
@@ -206,28 +203,3 @@ def test_outliers_are_in_no_known_shape_and_leak_nothing(split: Split) -> None:
 )
 def test_shapes(one: str, other: str, alike: bool) -> None:
     assert (shape(one) == shape(other)) is alike
-
-
-def test_what_the_bundled_model_learns(
-    split: Split, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A quarter of a million sentences, the short ones often; outliers."""
-    asked: list[int] = []
-
-    def draw(n_train: int, n_test: int) -> Split:
-        asked.extend([n_train, n_test])
-        return Split([*split.train], *split[1:])
-
-    def spoil(sentences: list[str], n: int) -> list[str]:
-        asked.extend([len(sentences), n])
-        return ["me us we", "is is"]
-
-    monkeypatch.setattr(corpus, "make_wide_split", draw)
-    monkeypatch.setattr(corpus, "draw_outliers", spoil)
-    found = corpus.make_wide_corpus(n_test=200)
-    assert asked == [250_000, 200, len(split.train), 150_000]
-    counts = Counter(found.train)
-    for pair in split.train:
-        assert counts.pop(pair) == (5 if len(pair[0].split()) <= 4 else 1)
-    assert counts == {("me us we", UNSURE): 1, ("is is", UNSURE): 1}
-    assert [*found.tests.values()] == [*split[1:]]
