@@ -1,7 +1,9 @@
-"""attention_book.models.decoder against PyTorch's layers and itself, step by step."""
+"""attention_book.models.decoder by itself.
+
+test_transformer.py compares it with PyTorch's layers, and step by step.
+"""
 
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
@@ -10,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_book.attention.caches import KeyValueCache
-from attention_book.attention.functional import causal_mask, padding_mask
+from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import PackedMask, PaddingLayout
 from attention_book.attention.positions import RotaryAttention
@@ -21,8 +23,7 @@ from attention_book.models.decoder import (
 )
 from attention_book.models.encoder import SwiGLU
 from attention_book.models.residuals import PreNorm
-from tests.factories import NORMS
-from tests.torch_state import randomise, stack_state
+from tests.torch_state import randomise
 
 
 BATCH = 3
@@ -43,80 +44,12 @@ def make_inputs() -> tuple[Tensor, Tensor]:
     )
 
 
-def make_decoder(
-    norm: Any = "pre",
-    attention: type[MultiHeadAttention] = MultiHeadAttention,
-) -> Decoder:
+def make_decoder() -> Decoder:
     torch.manual_seed(1)
-    layers = [
-        DecoderLayer(D, HEADS, D_FF, norm=norm, self_attention=attention)
-        for _ in range(LAYERS)
-    ]
-    decoder = Decoder(layers, nn.LayerNorm(D) if norm == "pre" else None)
+    layers = [DecoderLayer(D, HEADS, D_FF, norm="pre") for _ in range(LAYERS)]
+    decoder = Decoder(layers, nn.LayerNorm(D))
     randomise(decoder)
     return decoder
-
-
-def torch_decoder(ours: Decoder) -> nn.TransformerDecoder:
-    """PyTorch's decoder with the parameters of ours."""
-    pre = isinstance(ours.norm, nn.LayerNorm)
-    layer = nn.TransformerDecoderLayer(
-        D, HEADS, D_FF, dropout=0.0, batch_first=True, norm_first=pre
-    )
-    theirs = nn.TransformerDecoder(
-        layer, LAYERS, nn.LayerNorm(D) if pre else None
-    )
-    theirs.load_state_dict(stack_state(ours))
-    return theirs
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_it_equals_pytorch_forward_and_backward(
-    norm: Any,
-) -> None:
-    ours = make_decoder(norm)
-    for parameter in ours.parameters():  # norms and biases differ as well
-        nn.init.uniform_(parameter, -0.5, 0.5)
-    theirs = torch_decoder(ours)
-    (x, memory), (y, other) = (
-        [t.requires_grad_() for t in make_inputs()] for _ in "ab"
-    )
-    mine = ours(x, memory, MASK)
-    expected = theirs(
-        y,
-        other,
-        tgt_mask=~causal_mask(TARGET),
-        memory_key_padding_mask=~MASK[:, 0, 0],
-    )
-    torch.testing.assert_close(mine, expected, atol=1e-5, rtol=1e-5)
-    upstream = torch.arange(mine.numel()).reshape(mine.shape).cos()
-    (mine * upstream).sum().backward()
-    (expected * upstream).sum().backward()
-    torch.testing.assert_close(x.grad, y.grad, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(memory.grad, other.grad, atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("attention", [MultiHeadAttention, RotaryAttention])
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("steps", [[1] * 5, [2, 1, 2], [5]])
-def test_step_by_step_equals_all_at_once(
-    steps: list[int],
-    norm: Any,
-    attention: type[MultiHeadAttention],
-) -> None:
-    decoder = make_decoder(norm, attention).eval()
-    x, memory = make_inputs()
-    with torch.no_grad():
-        projected = decoder.project_memory(memory)
-        caches = [KeyValueCache(TARGET) for _ in range(LAYERS)]
-        chunks = [
-            decoder(chunk, projected, MASK, caches)
-            for chunk in x.split(steps, dim=1)
-        ]
-        expected = decoder(x, memory, MASK)
-    torch.testing.assert_close(
-        torch.cat(chunks, dim=1), expected, atol=1e-5, rtol=1e-5
-    )
 
 
 def test_translations_are_shifted_by_one() -> None:
