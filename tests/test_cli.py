@@ -514,7 +514,7 @@ def test_what_is_no_digit_is_one_line(
     Image.new("L", (30, 30), 255).save(empty)
     assert f"{text}: wanted an image, got" in error_of("classify", text)
     assert f"{empty}: wanted something dr" in error_of("classify", empty)
-    assert "got a folder" in error_of("classify", tmp_path)
+    assert "wanted an image, got" in error_of("classify", tmp_path)
     assert "nowhere.png" in error_of("classify", tmp_path / "nowhere.png")
     assert "model" in error_of("classify", empty, "--model", GRAMMAR)
     assert "got a folder" in error_of("classify", empty, "--model", tmp_path)

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (b8f665f48107). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (892aa75faafd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: its subcommands, what it prints, and its errors.
 
 Explained on the page "The command line".
@@ -15,7 +15,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from attention_book import __version__
-from attention_book._errors import USER_ERRORS
 
 
 if TYPE_CHECKING:
@@ -138,6 +137,9 @@ def print_error(text: object) -> None:
         typer.echo(f"attention-book: {line[:1000]}", err=True)
 
 
+_OF_USER = (ArithmeticError, ImportError, OSError, ValueError)
+
+
 def main(ready: Callable[[], object] | None = None) -> None:
     """Run the command; an error is one line, and the exit status 1.
 
@@ -151,7 +153,7 @@ def main(ready: Callable[[], object] | None = None) -> None:
         app(prog_name="attention-book")
     except KeyboardInterrupt:
         sys.exit(130)
-    except (*USER_ERRORS, RuntimeError) as error:
+    except (*_OF_USER, RuntimeError) as error:
         of_pytorch = isinstance(error, RuntimeError)
         if of_pytorch and "memory" not in str(error):
             raise  # a fault of ours

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (55f3a6377c6e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (d2f38631cfb2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Whole models in one file each, with tokenizers and labels.
 
 Explained on the page "Files and checkpoints".
@@ -119,13 +119,10 @@ def _check_parts(
             for word in tokenizer.words:
                 check_label("words", word)
             first = tuple(tokenizer.words[: len(SPECIAL_TOKENS)])
-            n_differ = len(tokenizer.token_ids)
-            if first != SPECIAL_TOKENS or n_differ < len(tokenizer):
-                raise ValueError(
-                    f"words must differ and begin with {SPECIAL_TOKENS}, got "
-                    f"{len(tokenizer)}, {n_differ} of them different, that "
-                    f"begin with {first}"
-                )
+            differ = len(tokenizer.token_ids) == len(tokenizer)
+            if first != SPECIAL_TOKENS or not differ:
+                wanted = f"words must differ and begin with {SPECIAL_TOKENS}"
+                raise ValueError(f"{wanted}, got {first}")
     for label in labels:
         check_label("labels", label)
     config = config_to_dict(model)
