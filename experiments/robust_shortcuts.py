@@ -20,7 +20,6 @@ from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training.classifiers import (
     TextBatches,
-    collate,
     predict,
     train_classifier,
 )
@@ -106,7 +105,7 @@ def evaluate(
     model: SequenceClassifier, test: list[Inference]
 ) -> dict[str, float]:
     """Accuracy where overlap says the truth, and where it does not."""
-    found, label = predict(model, collate(encode(tokenizer_of_all(), test)))
+    found, label = predict(model, encode(tokenizer_of_all(), test))
     groups = accuracy_by_group(found == label, [group(pair) for pair in test])
     return {str(name): groups[name] for name in sorted(groups, key=str)}
 
@@ -123,9 +122,7 @@ def run(seed: int) -> dict[str, float]:
             N_TRAIN, n, seed=seed, heuristics=heuristics
         )
         model = train(training, seed)
-        found, label = predict(
-            model, collate(encode(tokenizer_of_all(), training))
-        )
+        found, label = predict(model, encode(tokenizer_of_all(), training))
         learnt = (found == label).double().mean().item()
         results[f"{mix}, training"] = learnt
         for name, value in evaluate(model, test).items():

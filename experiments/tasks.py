@@ -12,7 +12,6 @@ from attention_book.tokenizers.special_tokens import BOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training.classifiers import (
     TextBatches,
-    collate,
     predict,
     train_classifier,
 )
@@ -112,7 +111,7 @@ def run(seed: int) -> dict[str, float]:
                 weight_decay=0.1,
                 seed=seed,
             )
-            measure(name, *predict(model, collate(examples[:n_test])))
+            measure(name, *predict(model, examples[:n_test]))
 
     sentences = draw_sentences(N_TEST + N_TRAIN, seed)
     tokenizer = WordTokenizer.train([s.english for s in sentences])

@@ -16,7 +16,6 @@ from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS
 from attention_book.training.classifiers import (
     TextBatches,
-    collate,
     predict,
     train_classifier,
 )
@@ -141,12 +140,14 @@ def test_macro_f1_is_that_of_scikit_learn() -> None:
 
 def test_examples_are_padded_with_labels_to_ignore() -> None:
     examples = [([BOS, 5, 4], [-100, 3, 2]), ([BOS, 7], [-100, 1])]
-    (token_ids, lengths), labels, n_targets = collate(examples)
+    batches = TextBatches(examples)
+    (token_ids, lengths), labels, n_targets = batches.collate(examples)
     assert token_ids.tolist() == [[BOS, 5, 4], [BOS, 7, 0]]
     assert lengths.tolist() == [3, 2]
     assert labels.tolist() == [[-100, 3, 2], [-100, 1, -100]]
     assert n_targets == 3
-    _, labels, n_targets = collate([([BOS, 5, 4], [3]), ([BOS, 7], [0])])
+    examples = [([BOS, 5, 4], [3]), ([BOS, 7], [0])]
+    _, labels, n_targets = batches.collate(examples)
     assert (labels.tolist(), n_targets) == ([[3], [0]], 2)
 
 
@@ -168,7 +169,7 @@ def test_a_trained_classifier_knows_its_examples(n_labels_each: str) -> None:
     batches = TextBatches(examples, batch_tokens=40)
     train_classifier(model, batches, n_epochs=25, learning_rate=2e-2)
     assert not model.training
-    found, right = predict(model, collate(examples))
+    found, right = predict(model, examples)
     assert right.tolist() == [
         label for _, labels in examples for label in labels if label >= 0
     ]

@@ -1,4 +1,4 @@
-# Made from docs/source/classifiers.md (21ba96444c05). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/classifiers.md (52afc6bb15e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training classifiers of images and of texts.
 
 Explained on the page "Training classifiers".
@@ -35,7 +35,6 @@ __all__ = [
     "LabelledBatch",
     "TextBatches",
     "classification_loss",
-    "collate",
     "predict",
     "random_affine",
     "train_classifier",
@@ -138,15 +137,15 @@ class ImageBatches:
         return digest.hexdigest()
 
 
-def collate(
-    examples: Sequence[Example], device: torch.device | str = "cpu"
+def _collate(
+    examples: Sequence[Example], device: torch.device
 ) -> LabelledBatch:
     """Pad texts and their labels to one batch."""
     token_ids, lengths = pad([tokens for tokens, _ in examples])
     each = [torch.tensor(label) for _, label in examples]
     labels = pad_sequence(each, True, _IGNORED)
     n_targets = int((labels != _IGNORED).sum())
-    moved = to_device([token_ids, lengths, labels], torch.device(device))
+    moved = to_device([token_ids, lengths, labels], device)
     return LabelledBatch((moved[0], moved[1]), moved[2], n_targets)
 
 
@@ -175,7 +174,7 @@ class TextBatches(TranslationBatches):
         super().__init__(examples, config, device)
 
     def collate(self, rows: Sequence[Example]) -> LabelledBatch:
-        return collate(rows, self.device)
+        return _collate(rows, self.device)
 
 
 def classification_loss(
@@ -233,9 +232,10 @@ def train_classifier(
 
 @torch.no_grad()
 def predict(
-    model: nn.Module, batch: LabelledBatch
+    model: nn.Module, examples: Sequence[Example]
 ) -> tuple[Int[Tensor, " labels"], Int[Tensor, " labels"]]:
-    """Return the labels that a model finds and the right ones, one by one."""
+    """Return the labels that a model finds in texts and the right ones."""
+    batch = _collate(examples, next(model.parameters()).device)
     labels = batch.labels
     found = model(*batch.inputs).argmax(dim=-1).view(labels.shape)
     real = labels != _IGNORED
