@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (5c61cd7190e7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (5a336bfa0911). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -13,7 +13,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .attention.caches import KeyValueCache as KeyValueCache
-    from .attention.entmax import entmax as entmax, entmax15 as entmax15
+    from .attention.entmax import (
+        EntmaxAttention as EntmaxAttention,
+        entmax as entmax,
+        entmax15 as entmax15,
+    )
     from .attention.functional import (
         AdditiveAttention as AdditiveAttention,
         causal_mask as causal_mask,
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
     )
     from .attention.spans import SpanAttention as SpanAttention
     from .attention.sparse import (
-        EntmaxAttention as EntmaxAttention,
         SparsemaxAttention as SparsemaxAttention,
         sparsemax as sparsemax,
     )

@@ -12,14 +12,10 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from attention_book.attention.entmax import EntmaxAttention
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.spans import SpanAttention
-from attention_book.attention.sparse import (
-    EagerAttention,
-    Entmax15Attention,
-    EntmaxAttention,
-    SparsemaxAttention,
-)
+from attention_book.attention.sparse import EagerAttention, SparsemaxAttention
 from attention_book.interpret import (
     list_heads,
     prune_heads,
@@ -28,6 +24,7 @@ from attention_book.interpret import (
 )
 from attention_book.models.transformer import Transformer
 from benchmarks.sidebyside import introduce, keep, report, side_by_side
+from experiments.adaptive import Entmax15Attention
 
 
 D_MODEL, N_HEADS, BATCH = 512, 8, 4

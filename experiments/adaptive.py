@@ -1,22 +1,21 @@
 """Sparse weights and learnt spans, for "Adaptive attention".
 
-Cells of that chapter look up numbers among pairs, with three kinds of weights
-and, without any further training, with larger scores. They also copy a token
-from some way back, with and without a penalty of the span. The digits are read
+Numbers are looked up among pairs, with three kinds of weights and, without any
+further training, with larger scores. A token is copied from some way back,
+with and without a penalty of the span. The digits are read
 with the same kinds, and α is learnt from several starts in both tasks.
 """
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 import torch
+from torch import Tensor
 
+from attention_book.attention.entmax import EntmaxAttention, entmax15
 from attention_book.attention.sparse import (
     EagerAttention,
-    Entmax15Attention,
-    EntmaxAttention,
     SparsemaxAttention,
 )
 from attention_book.data.digits import load_digits
@@ -29,23 +28,27 @@ from attention_book.training.classifiers import (
     classification_loss,
     train_classifier,
 )
+from experiments.attention_tasks import (
+    log_n,
+    recall,
+    scaled,
+    train_delay,
+    train_recall,
+    weight_of_others,
+)
 from experiments.record import percent, spread
-from literate.chapter import defined_in
 
 
 SEEDS = range(3)
-CHAPTER = "docs/trust/adaptive.md"
-PARTS = (
-    "F",
-    "log_n",
-    "make_optimizer",
-    "recall",
-    "scaled",
-    "torch",
-    "train_delay",
-    "train_recall",
-    "weight_of_others",
-)
+
+
+class Entmax15Attention(EagerAttention):
+    """Multi-head attention with 1.5-entmax for softmax."""
+
+    def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        return entmax15(scores, mask)
+
+
 KINDS: dict[str, type[EagerAttention]] = {
     "softmax": EagerAttention,
     "entmax15": Entmax15Attention,
@@ -63,33 +66,27 @@ EPOCHS = 12  # of the digits
 PENALTIES = (0.0, 0.1, 0.3)
 
 
-@cache
-def cells() -> dict[str, Any]:
-    return defined_in(CHAPTER, *PARTS)
-
-
 def look_up(seed: int) -> dict[str, float]:
-    train, recall = cells()["train_recall"], cells()["recall"]
     factors: dict[str, Callable[[int], float]] = {
         "x 1": lambda n: 1.0,
         "x 2": lambda n: 2.0,
-        "x log n": cells()["log_n"],
+        "x log n": log_n,
     }
     found = {}
     for steps in STEPS:
         for name, kind in KINDS.items():
-            model = train(kind, seed, steps)
+            model = train_recall(kind, seed, steps)
             for title, factor in factors.items():
-                larger = replace_attention(
-                    model, cells()["scaled"](kind, factor)
-                )
+                larger = replace_attention(model, scaled(kind, factor))
                 key = f"{steps} steps, {name} {title}"
                 for n in N_PAIRS:
                     found[f"{key}, {n} pairs"] = recall(larger, n)
-                others = cells()["weight_of_others"](larger, max(N_PAIRS))
+                others = weight_of_others(larger, max(N_PAIRS))
                 found[f"{key}, weight of others"] = others
     for start in STARTS:
-        model = train(partial(EntmaxAttention, alpha=start), seed, max(STEPS))
+        model = train_recall(
+            partial(EntmaxAttention, alpha=start), seed, max(STEPS)
+        )
         found[f"alpha {start}, end"] = model.attention.alpha.item()
         for n in N_PAIRS:
             found[f"alpha {start}, {n} pairs"] = recall(model, n)
@@ -153,7 +150,7 @@ def read_digits(seed: int) -> dict[str, float]:
 def delays(seed: int) -> dict[str, float]:
     found = {}
     for penalty in PENALTIES:
-        accuracy, spans = cells()["train_delay"](penalty, seed)
+        accuracy, spans = train_delay(penalty, seed)
         found[f"delay {penalty}, accuracy"] = accuracy
         for i, span in enumerate(sorted(spans, reverse=True)):
             found[f"delay {penalty}, span {i}"] = span

@@ -1,39 +1,22 @@
-# Made from docs/source/adaptive-layers.md (b27f0efada32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""α-entmax of scores, with gradients of its own.
+# Made from docs/source/adaptive-layers.md (b9b890044ce6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""α-entmax of scores, with gradients of its own, and a layer that learns α.
 
 Explained in the chapter "Adaptive attention".
 """
 
+import math
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
-from attention_book._checks import check_mask, check_number
+from attention_book._checks import check_number
+from attention_book.attention.sparse import EagerAttention, shift_scores
 
 
-__all__ = ["entmax", "entmax15", "shift_scores"]
-
-
-def shift_scores(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Return scores in fp32 or fp64, with the largest of each row at 0.
-
-    Masked ones are far below.
-
-    Raises:
-        ValueError: Scores that are not floating-point, or a mask that is not
-            boolean or does not broadcast.
-    """
-    if not scores.ndim or not scores.is_floating_point():
-        raise ValueError(
-            "scores must be a floating-point tensor (..., keys), got "
-            f"{scores.dtype} of shape {tuple(scores.shape)}"
-        )
-    x = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    if mask is not None:
-        check_mask(mask, scores.shape)
-        x = x.masked_fill(~mask, torch.finfo(x.dtype).min)
-    return x - x.detach().amax(dim=-1, keepdim=True) if x.numel() else x
+__all__ = ["EntmaxAttention", "entmax", "entmax15"]
 
 
 def _entmax15_threshold(z: Tensor) -> Tensor:
@@ -138,15 +121,10 @@ def entmax(
     """
     x = shift_scores(scores, mask)
     if isinstance(alpha, Tensor):
-        rows = (1, *reversed(scores.shape[:-1]))
-        sizes = zip(reversed(alpha.shape), rows, strict=False)
-        misfits = [a for a, row in sizes if a not in (1, row)]
-        fits = alpha.ndim <= scores.ndim and not misfits
-        if not fits or not alpha.is_floating_point():
+        if alpha.shape[-1:] not in ((), (1,)):
             raise ValueError(
-                "alpha must be floating-point and one for each row of scores "
-                f"{tuple(scores.shape)}, got {alpha.dtype} of shape "
-                f"{tuple(alpha.shape)}"
+                "alpha must have one for each row, so that its last axis is "
+                f"of size 1, got {tuple(alpha.shape)}"
             )
         alpha = alpha.to(x.dtype)
     else:
@@ -171,3 +149,40 @@ def entmax15(
     as the root of a quadratic equation.
     """
     return entmax(scores, 1.5, mask)
+
+
+class EntmaxAttention(EagerAttention):
+    """Multi-head attention whose heads learn how sparse they are.
+
+    Args:
+        d_model: Width of inputs and output.
+        n_heads: Number of heads, each with an α of its own.
+        alpha: What every α is at first.
+        options: Those of MultiHeadAttention.
+
+    Source: Correia et al. (2019), §3.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        alpha: float = 1.5,
+        **options: Any,
+    ) -> None:
+        super().__init__(d_model, n_heads, **options)
+        check_number("alpha", alpha)
+        if not 1 < alpha < 2:
+            raise ValueError(f"alpha must be between 1 and 2, got {alpha}")
+        logit = math.log((alpha - 1) / (2 - alpha))
+        self.alpha_logits = nn.Parameter(torch.full((n_heads,), logit))
+
+    @property
+    def alpha(self) -> Tensor:
+        """The α of each head, between 1 and 2."""
+        return 1 + self.alpha_logits.sigmoid()
+
+    def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """From scores (*batch, heads, queries, keys) to weights."""
+        return entmax(scores, self.alpha[:, None, None], mask)

@@ -1,4 +1,4 @@
-# Made from docs/trust/adaptive.md (f0085a17f340). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (f0085a17f340). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Gates that open and close heads.
 
 Explained in the chapter "Adaptive attention".

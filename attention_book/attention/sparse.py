@@ -1,31 +1,49 @@
-# Made from docs/trust/adaptive.md (af8159ffd6a4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Sparse attention weights: sparsemax, and layers without softmax.
+# Made from docs/trust/adaptive.md (e5f06d6e1f18). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Sparsemax, and attention layers that compute their weights.
 
 Explained in the chapter "Adaptive attention".
 """
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from attention_book._checks import check_number
+from attention_book._checks import check_mask
 from attention_book.attention.caches import KeyValue
-from attention_book.attention.entmax import entmax, entmax15, shift_scores
 from attention_book.attention.functional import causal_mask, masked_softmax
 from attention_book.attention.multi_head import MultiHeadAttention
 
 
 __all__ = [
     "EagerAttention",
-    "Entmax15Attention",
-    "EntmaxAttention",
     "SparsemaxAttention",
+    "shift_scores",
     "sparsemax",
 ]
+
+
+def shift_scores(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Return scores in fp32 or fp64, with the largest of each row at 0.
+
+    Masked ones are far below.
+
+    Raises:
+        ValueError: Scores that are not floating-point, or a mask that is not
+            boolean or does not broadcast.
+    """
+    if not scores.ndim or not scores.is_floating_point():
+        raise ValueError(
+            "scores must be a floating-point tensor (..., keys), got "
+            f"{scores.dtype} of shape {tuple(scores.shape)}"
+        )
+    x = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    if mask is not None:
+        check_mask(mask, scores.shape)
+        x = x.masked_fill(~mask, torch.finfo(x.dtype).min)
+    return x - x.detach().amax(dim=-1, keepdim=True) if x.numel() else x
 
 
 def sparsemax(
@@ -91,48 +109,3 @@ class SparsemaxAttention(EagerAttention):
     def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """From scores (*batch, heads, queries, keys) to weights."""
         return sparsemax(scores, mask)
-
-
-class Entmax15Attention(EagerAttention):
-    """Multi-head attention with 1.5-entmax for softmax."""
-
-    def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """From scores (*batch, heads, queries, keys) to weights."""
-        return entmax15(scores, mask)
-
-
-class EntmaxAttention(EagerAttention):
-    """Multi-head attention whose heads learn how sparse they are.
-
-    Args:
-        d_model: Width of inputs and output.
-        n_heads: Number of heads, each with an α of its own.
-        alpha: What every α is at first.
-        options: Those of MultiHeadAttention.
-
-    Source: Correia et al. (2019), §3.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        *,
-        alpha: float = 1.5,
-        **options: Any,
-    ) -> None:
-        super().__init__(d_model, n_heads, **options)
-        check_number("alpha", alpha)
-        if not 1 < alpha < 2:
-            raise ValueError(f"alpha must be between 1 and 2, got {alpha}")
-        logit = math.log((alpha - 1) / (2 - alpha))
-        self.alpha_logits = nn.Parameter(torch.full((n_heads,), logit))
-
-    @property
-    def alpha(self) -> Tensor:
-        """The α of each head, between 1 and 2."""
-        return 1 + self.alpha_logits.sigmoid()
-
-    def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """From scores (*batch, heads, queries, keys) to weights."""
-        return entmax(scores, self.alpha[:, None, None], mask)
