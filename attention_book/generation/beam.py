@@ -1,5 +1,5 @@
-# Made from docs/transformer/decoding.md (bc4c34d2a315). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Beam search. Explained in the chapter "Decoding"."""
+# Made from docs/transformer/beam-search.md (3d2329da1456). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Beam search. Explained in "Beam search and scores"."""
 
 import math
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-# Made from docs/source/confidence.md (4831fcaf9992). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Scores of translations. Explained in the chapter "Decoding"."""
+# Made from docs/source/confidence.md (a954086d5485). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Scores of translations. Explained in "Beam search and scores"."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

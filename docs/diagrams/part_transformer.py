@@ -118,7 +118,8 @@ drawing.arrow(
 drawing.text(LEFT, 592, same(f"{TARGET} <eos>"))
 drawing.arrow((LEFT, 582), loss.bottom())
 
-place(234, 512, 198, 98, "解码 | Decoding", chapters("decoding", "real-text"))
+its_chapters = chapters("decoding", "beam-search", "real-text")
+place(234, 512, 198, 98, "解码 | Decoding", its_chapters)
 drawing.arrow(softmax.bottom(), (RIGHT, 546))
 drawing.text(RIGHT, 557, same(f"{TARGET} <eos>"))
 drawing.text(
