@@ -175,7 +175,10 @@ def test_an_exercise_of_the_book_in_a_terminal(tmp_path: Path) -> None:
 def test_code_is_told_whether_it_is_right(
     ex: Path, check: Callable[..., Any]
 ) -> None:
+    status, said = check("zh")
+    assert (status, said[:20]) == (1, "练习 apple-1 没有写完：ex.p")
     write(ex, '\n    print("mine")\n    return n - 1')
+    ex.write_text("\ufeff" + ex.read_text("utf-8"), "utf-8")
     assert check() == (0, "mine\nExercise apple-1 passed\n")
     text = ex.read_text("utf-8")
     ex.write_text(text.replace("n - 1", "n - 2"), "utf-8")
@@ -328,7 +331,6 @@ def refused(file: Path, *options: str) -> str:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda text: f"\ufeff{text}# a remark\r\n", "ex.py: not written yet"),
         (lambda text: text.split("\n", 1)[1], "its first line must name the"),
         (lambda text: "", "exercise: # attention-book exercise by-hand-2"),
         (lambda text: text.replace("apple-1", "apple-9"), "near it are appl"),

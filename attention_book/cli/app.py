@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (892aa75faafd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (6c58e66279f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: its subcommands, what it prints, and its errors.
 
 Explained on the page "The command line".
@@ -115,11 +115,11 @@ def _root(
     """Train and use the models of the Attention Book, do its exercises."""
 
 
-def make_console(*, stderr: bool = False) -> "Console":
+def make_console() -> "Console":
     """Make a console that prints texts as they are, brackets and all."""
     from rich.console import Console
 
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    return Console(markup=False, emoji=False, highlight=False)
 
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
