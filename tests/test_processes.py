@@ -1,26 +1,81 @@
-"""attention_book.training.distributed: processes begin, agree, save and end."""
+"""Several processes against one: they begin, agree, train alike, save and end."""
 
+import json
+import os
 import re
-from collections.abc import Callable
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from typer.testing import CliRunner
 
 from attention_book.data.split import make_split
 from attention_book.io.progress import load_checkpoint
 from attention_book.io.tensors import read_tensors
-from attention_book.training import SINGLE_PROCESS
+from attention_book.training import (
+    SINGLE_PROCESS,
+    TrainingConfig,
+    make_batch,
+    translation_loss,
+)
 from attention_book.training.distributed import (
     check_agreement,
     device_of_rank,
     process_group,
 )
-from tests.ranks import SCRIPT, Found, gap, run_jobs, torchrun
-from tests.ranks_worker import KINDS, load, make_trainer, save
+from attention_book.training.parallel import DataParallel, ModelWithLoss
+from tests.factories import make_examples, make_transformer
+from tests.ranks_worker import (
+    KINDS,
+    compare,
+    distribute,
+    load,
+    make_trainer,
+    save,
+)
+
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = ROOT / "tests/ranks_worker.py"
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+Found = list[dict[str, Any]]  # what each process found in each job
+
+
+def torchrun(n: int, *what: object) -> subprocess.CompletedProcess[str]:
+    """Run something under torchrun, in n processes."""
+    run = ["-m", "torch.distributed.run", "--standalone"]
+    return subprocess.run(
+        [sys.executable, *run, f"--nproc-per-node={n}", *map(str, what)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def run_jobs(folder: Path, n: int, kinds: str, *jobs: str) -> Found:
+    """Return what each of n processes found, all being well."""
+    done = torchrun(n, SCRIPT, folder, kinds, *jobs)
+    assert done.returncode == 0, done.stderr
+    return [
+        json.loads((folder / f"{rank}.json").read_text("utf-8"))
+        for rank in range(n)
+    ]
+
+
+def gap(one: list[float], other: list[float]) -> float:
+    """Return the largest difference."""
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +85,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def two(folder: Path) -> Found:
-    jobs = ["saved,plain", "saved,tied", "agree"]
+    jobs = ["compare", "half", "distribute", "agree"]
+    jobs += ["saved,plain", "saved,tied"]
     return run_jobs(folder, 2, "parallel+sharded", *jobs)
 
 
@@ -39,6 +95,159 @@ def saved(folder: Path, two: Found) -> list[Path]:
     found = sorted(folder.glob("*-[05]"))
     assert len(found) == 2 * 2 * 2
     return found
+
+
+@pytest.fixture(scope="module")
+def three(folder: Path, saved: list[Path]) -> Found:
+    for kind in KINDS:
+        save(folder / f"one-{kind}-0", make_trainer(**KINDS[kind]))
+    return run_jobs(folder, 3, "parallel+sharded", "compare", "resumed")
+
+
+def assert_same_numbers(
+    one: dict[str, list[float]], other: dict[str, list[float]]
+) -> None:
+    """The same up to rounding, but for the biases of keys.
+
+    These change no weight of attention. So their gradient is noise of
+    rounding, which Adam divides by itself.
+    """
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        is_bias = "kv_proj.bias" in name and not name.endswith(".grad")
+        first = len(values) // 2 if is_bias else 0
+        assert gap(values[first:], other[name][first:]) < 1e-5, name
+
+
+@cache
+def train_alone() -> dict[str, Any]:
+    return compare(SINGLE_PROCESS, Path())
+
+
+@pytest.mark.parametrize("kind", ["parallel", "sharded"])
+@pytest.mark.parametrize(
+    "processes", ["two", pytest.param("three", marks=pytest.mark.slow)]
+)
+def test_however_many_processes_it_is_the_same_training(
+    kind: str, processes: str, request: pytest.FixtureRequest
+) -> None:
+    alone = train_alone()
+    found = request.getfixturevalue(processes)
+    for process in (each[f"{kind} compare"] for each in found):
+        assert process.keys() == KINDS.keys()
+        for name, got in process.items():
+            wanted = alone[name]
+            assert gap(wanted["losses"], got["losses"]) < 1e-5
+            assert abs(wanted["validation"] - got["validation"]) < 1e-5
+            assert abs(wanted["after"] - got["after"]) < 1e-5
+            for when in "first", "numbers":
+                assert_same_numbers(wanted[when], got[when])
+            share = 1 if kind == "parallel" else len(found)
+            assert got["n_local"] < 1.1 * wanted["n_local"] / share
+
+
+@pytest.mark.parametrize("kind", ["parallel", "sharded"])
+def test_the_scale_of_fp16_is_saved(two: Found, kind: str) -> None:
+    for process in two:
+        found = process[f"{kind} half"]
+        assert found["scale"] == 512
+        one, other = found["next"]
+        assert one == other < found["losses"][0]
+
+
+def test_each_batch_goes_to_exactly_one_process(two: Found) -> None:
+    alone = distribute(SINGLE_PROCESS, Path())
+    batches = alone["seen"]
+    assert len(batches) == 6 * alone["n"]  # six epochs
+    counted = Counter(first for batch in batches for first in batch)
+    assert counted == dict.fromkeys(range(3, 34), 6)
+    for rank, process in enumerate(two):
+        assert process["parallel distribute"]["seen"] == batches[rank::2]
+
+
+def test_accumulation_steps_must_come_out_even() -> None:
+    class Pair(DataParallel):
+        def __init__(self) -> None:
+            self.rank = 0
+            self.size = 2
+
+    with pytest.raises(
+        ValueError,
+        match=r"^accumulation_steps must be a multiple of the number of "
+        r"processes, 2, got 3$",
+    ):
+        Pair().check(TrainingConfig(accumulation_steps=3))
+    Pair().check(TrainingConfig(accumulation_steps=4))
+    SINGLE_PROCESS.check(TrainingConfig(accumulation_steps=3))
+
+
+@pytest.fixture
+def alone_in_a_group() -> Iterator[None]:
+    dist.init_process_group(
+        "gloo", store=dist.HashStore(), rank=0, world_size=1
+    )
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("alone_in_a_group", "unchecked")
+@pytest.mark.parametrize("by", ["autocast", "FSDP", "nobody"])
+def test_who_converts_the_weights_decides_how_long_they_stay(by: str) -> None:
+    """FSDP drops what it gathered, also in bf16; autocast drops nothing."""
+    model = make_transformer(d_model=8, n_heads=2, d_ff=24, n_layers=3)
+    layers = (*model.encoder.layers, *model.decoder.layers)
+    weights = [
+        parameter
+        for layer in layers
+        for parameter in layer.parameters()
+        if parameter.ndim == 2
+    ]
+    shapes = {sides for w in weights for sides in (w.shape, w.T.shape)}
+    n = sum(weight.numel() for weight in weights)
+    kept: dict[int, torch.UntypedStorage] = {}
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dtype == torch.bfloat16 and tensor.shape in shapes:
+            storage = tensor.untyped_storage()
+            kept[storage._cdata] = storage
+        return tensor
+
+    policy = MixedPrecisionPolicy(
+        param_dtype=torch.bfloat16 if by == "FSDP" else None
+    )
+    model_with_loss = ModelWithLoss(model, translation_loss)
+    mesh = init_device_mesh("cpu", (1,))
+    for module in (*layers, model_with_loss):  # as FSDP's wrap does
+        fully_shard(module, mesh=mesh, mp_policy=policy)
+    batch = make_batch(make_examples(4), torch.device("cpu"))
+    with (
+        torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
+        torch.autocast("cpu", torch.bfloat16, enabled=by == "autocast"),
+    ):
+        model_with_loss(batch)
+    alive = sum(storage.nbytes() for storage in kept.values())
+    assert alive == (2 * n if by == "autocast" else 0)
+    assert bool(kept) == (by != "nobody")
+
+
+@pytest.mark.usefixtures("alone_in_a_group")
+def test_a_sum_lies_where_the_number_lay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # NCCL carries nothing that lies on the CPU. Here meta stands for a GPU:
+    # what has been moved there can't come back, and says so.
+    with monkeypatch.context() as patch:
+        patch.setattr(dist, "all_reduce", lambda tensor: None)
+        strategy = DataParallel("meta")
+        assert strategy.reduce(torch.zeros(2, device="meta")).is_meta
+        with pytest.raises(NotImplementedError, match="meta tensor"):
+            strategy.reduce(torch.ones(2))
+    number = torch.ones(2, dtype=torch.float64)
+    total = DataParallel("cpu").reduce(number)
+    assert total.dtype == torch.float64
+    assert torch.equal(total, number)
+    total += 1
+    assert torch.equal(number, torch.ones(2, dtype=torch.float64))
 
 
 @cache
@@ -64,13 +273,10 @@ def test_one_process_resumes_from_the_checkpoint_of_several(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("two")
 def test_any_number_of_processes_resumes_from_any_checkpoint(
-    folder: Path, saved: list[Path]
+    saved: list[Path], three: Found
 ) -> None:
-    for kind in KINDS:
-        save(folder / f"one-{kind}-0", make_trainer(**KINDS[kind]))
-    for process in run_jobs(folder, 3, "parallel+sharded", "resumed"):
+    for process in three:
         for way in "parallel", "sharded":
             found = process[f"{way} resumed"]
             assert len(found) == len(saved) + len(KINDS)
