@@ -409,29 +409,19 @@ def test_neighbours_see_each_other_and_themselves() -> None:
 
 
 def plain_gat(layer: GraphAttention, h: Tensor, mask: Tensor) -> Tensor:
-    """Equations 1 to 5, node by node."""
-    n_heads = layer.n_heads
-    weight = layer.proj.weight.view(n_heads, -1, h.shape[1])
-    rows = []
-    for i in range(len(h)):
-        heads = []
-        for head in range(n_heads):
+    """Equations 1 to 5, node by node and head by head."""
+    heads = []
+    for head, weight in enumerate(layer.proj.weight.chunk(layer.n_heads)):
+        Wh = h @ weight.T
+        a = torch.cat([layer.a[0, head], layer.a[1, head]])
+        rows = []
+        for i in range(len(h)):
             near = [j for j in range(len(h)) if mask[i, j]]
-            a = torch.cat([layer.a[0, head], layer.a[1, head]])
-            exps = []
-            for j in near:
-                pair = torch.cat([weight[head] @ h[i], weight[head] @ h[j]])
-                e = a @ pair
-                exps.append(torch.exp(e if e > 0 else 0.2 * e))
-            total = torch.stack(exps).sum()
-            heads.append(
-                sum(
-                    x / total * (weight[head] @ h[j])
-                    for x, j in zip(exps, near, strict=True)
-                )
-            )
-        rows.append(torch.cat(heads))  # type: ignore[arg-type]
-    return torch.stack(rows)
+            e = [a @ torch.cat([Wh[i], Wh[j]]) for j in near]
+            alpha = F.leaky_relu(torch.stack(e), 0.2).softmax(dim=0)
+            rows.append(alpha @ Wh[near])
+        heads.append(torch.stack(rows))
+    return torch.cat(heads, dim=1)
 
 
 def test_graph_attention_is_that_of_the_paper() -> None:
