@@ -1,11 +1,11 @@
-# Made from docs/source/training-loop.md (0f91dffbde55). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (cdfd58abdd0b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Batches of sentence pairs. Explained in "Details of the training loop"."""
 
 import hashlib
 import json
 import random
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
@@ -152,6 +152,7 @@ class TranslationBatches:
         return hashlib.sha256(json.dumps(self.examples).encode()).hexdigest()
 
 
+@runtime_checkable
 class BatchSource(Protocol):
     """Numbered batches, each with n_targets; an epoch has len of them."""
 

@@ -116,8 +116,8 @@ def test_training_a_translator_lowers_the_loss(
         needs_bf16(device)
     compute = get_compute_config(device, precision)
     config = TrainingConfig(
-        max_steps=60,
-        batch_tokens=600,
+        max_steps=40,
+        batch_tokens=400,
         learning_rate=5e-3,
         warmup_steps=10,
         precision=compute.precision,
@@ -158,6 +158,7 @@ def no_recompile(number: int) -> Any:
     return torch.compiler.set_stance(stance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "precision"),
     [*zip(SIZED, ("fp32", "bf16", "fp32", "fp32"), strict=True)],
@@ -186,6 +187,7 @@ def test_a_compiled_training_step_is_the_eager_one_at_all_lengths(
             assert_close(a, b, TOLERANCE[precision] / 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SIZED)
 def test_a_compiled_encoder_is_the_eager_one_at_all_lengths(
     kind: dict[str, Any], device: torch.device
