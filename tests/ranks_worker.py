@@ -219,22 +219,7 @@ def fail(strategy: ParallelStrategy, folder: Path, how: str) -> None:
         if number == 1 and strategy.rank == 1:
             if how == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
-            raise TypeError("a bug") if how == "bug" else ValueError("wrong")
-
-
-def cut_short(strategy: ParallelStrategy, folder: Path) -> None:
-    """The first process is killed while it writes, the second time."""
-    trainer = make_trainer(strategy)
-    trainer.step()
-    save(folder / "model", trainer)
-    trainer.step()
-
-    def kill(self: object, *_: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    os.replace = kill  # type: ignore[assignment]
-    Path.replace = kill  # type: ignore[assignment,method-assign]
-    save(folder / "model", trainer)
+            raise TypeError("a bug")
 
 
 JOBS: dict[str, Callable[..., Any]] = {
@@ -245,7 +230,6 @@ JOBS: dict[str, Callable[..., Any]] = {
     "distribute": distribute,
     "agree": agree,
     "fail": fail,
-    "cut_short": cut_short,
 }
 
 

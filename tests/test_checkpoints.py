@@ -35,7 +35,7 @@ from attention_book.models.vit import ViT
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import Tokenizer, WordTokenizer
-from attention_book.training import BatchLoader, Trainer, TrainingConfig
+from attention_book.training import Trainer, TrainingConfig
 from tests.factories import KINDS, make_config, make_examples, make_transformer
 from tests.test_training import (
     assert_same,
@@ -308,29 +308,6 @@ def test_resuming_is_exact(
         assert_same(second, first)
         assert second.scaler.state_dict() == first.scaler.state_dict()
         assert_same(take_steps(second, n - cut), whole)
-
-
-def test_a_recurrent_model_is_resumed(tmp_path: Path) -> None:
-    def make() -> Trainer:
-        def loss_fn(
-            model: Seq2Seq, batch: Any, label_smoothing: float = 0.0
-        ) -> torch.Tensor:
-            target = batch.target[:, :-1]
-            logits = model(batch.source, batch.source_lengths, target)
-            return nn.functional.cross_entropy(
-                logits.flatten(0, 1), batch.target[:, 1:].flatten()
-            )
-
-        torch.manual_seed(0)
-        model = AttentiveSeq2Seq(**SIZES)
-        batches = BatchLoader(make_examples(), CONFIG)
-        return Trainer(model, batches, CONFIG, loss_fn)
-
-    first = take_steps(make(), 2)
-    save_checkpoint(tmp_path / "checkpoint", first, BOTH)
-    second = make()
-    load_checkpoint(tmp_path / "checkpoint", second)
-    assert_same(take_steps(second, 2), take_steps(first, 2))
 
 
 def test_twenty_kills_of_two_trainings_lose_nothing(tmp_path: Path) -> None:

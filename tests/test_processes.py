@@ -319,7 +319,6 @@ GOES_ON = "another process of this run has ended; the same command goes on"
     [
         ("kill", "Signal 9 (SIGKILL) received by PID"),
         pytest.param("bug", "TypeError: a bug", marks=pytest.mark.slow),
-        pytest.param("error", "ValueError: wrong", marks=pytest.mark.slow),
     ],
 )
 def test_when_one_fails_all_end_and_torchrun_says_why(
@@ -335,19 +334,6 @@ def test_when_one_fails_all_end_and_torchrun_says_why(
     assert len(trainer.losses) == 2
     wanted = make_trainer()
     assert gap(trainer.losses, [wanted.step(), wanted.step()]) < 1e-5
-
-
-@pytest.mark.slow
-def test_a_checkpoint_that_was_cut_short_leaves_the_old_one(
-    tmp_path: Path,
-) -> None:
-    run = torchrun(2, SCRIPT, tmp_path, "sharded", "cut_short")
-    assert run.returncode != 0
-    assert "SIGKILL" in run.stderr
-    assert [*tmp_path.glob("model.*.part")]
-    trainer = make_trainer()
-    load(tmp_path / "model", trainer)
-    assert len(trainer.losses) == 1
 
 
 def test_a_lost_peer_is_told_from_a_bug(
@@ -465,20 +451,3 @@ def test_a_run_loses_a_process_and_the_same_command_resumes(
         re.findall(r"unseen (\S+)", o) for o in (found.output, run.stdout)
     ]
     assert unseen[0][-2:] == unseen[1]
-
-
-@pytest.mark.slow
-def test_options_that_do_not_fit(
-    tmp_path: Path, command: Callable[..., list[str]]
-) -> None:
-    out = tmp_path / "model"
-    options = command(out, "--accumulation-steps", "3")
-    run = torchrun(2, "-m", "attention_book", *options)
-    assert run.returncode != 0
-    wanted = (
-        "accumulation_steps must be a multiple of the number of processes, "
-        "2, got 3"
-    )
-    assert f"attention-book: {wanted}\n" in run.stderr
-    assert wanted in run.stderr.partition("Root Cause")[2]
-    assert not out.exists()
