@@ -1,4 +1,4 @@
-# Made from docs/source/checks.md (7697b6440fe1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (564d0016c574). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checks of inputs. Explained in the chapter "Checking inputs"."""
 
 from collections.abc import Collection, Iterable, Mapping
@@ -83,10 +83,13 @@ def check_inputs(
 def check_vectors(x: Tensor, width: int, offset: object = 0) -> None:
     """Raise ValueError unless x is (..., length, width), offset a position.
 
-    A width of 1 would be broadcast, and 2.5 be taken for a position.
+    A width of 1 would be broadcast, an encoding in whole numbers be cut off,
+    and 2.5 be taken for a position.
     """
-    if x.ndim < 2 or x.shape[-1] != width:
-        _refuse("x", f"be (..., length, {width})", tuple(x.shape))
+    fits = x.ndim > 1 and x.shape[-1] == width
+    if not fits or not x.is_floating_point():
+        wanted = f"be a floating-point tensor (..., length, {width})"
+        _refuse("x", wanted, _brief(x))
     if not isinstance(offset, Tensor):
         _check_whole("offset", offset)
     elif offset.ndim or offset.is_floating_point():
@@ -226,8 +229,9 @@ def check_token_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:
 
     The range is checked where they are readable, as is_readable says.
     """
-    if token_ids.ndim != 2:
-        _refuse(name, "be (batch, length)", _brief(token_ids))
+    whole = token_ids.dtype in (torch.int32, torch.int64)  # what embeds
+    if token_ids.ndim != 2 or not whole:
+        _refuse(name, "be int64 or int32 (batch, length)", _brief(token_ids))
     _check_range(name, token_ids, 0, vocab_size - 1)
 
 

@@ -67,6 +67,7 @@ from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
 from attention_book.training.chunked_loss import chunked_cross_entropy
+from attention_book.training.losses import cross_entropy
 from attention_book.training.mask_predict import random_mask
 from tests.factories import (
     make_config,
@@ -216,6 +217,7 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
             lambda n_labels: TokenClassifier(text_config, n_labels),
             {"n_labels": 7},
         ),
+        "cross_entropy": (cross_entropy, loss),
         "chunked_cross_entropy": (chunked_cross_entropy, loss),
         "TrainingConfig": (
             TrainingConfig,
@@ -302,7 +304,7 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
         (
             "model",
             {"source": torch.ones(5).long()},
-            r"source must be \(batch, length\), got .* of shape \(5,\)",
+            r"source must be .*\(batch, length\), got .* of shape \(5,\)",
         ),
         (
             "model",
@@ -325,6 +327,16 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
             "lengths must be whole numbers .*, got torch.float32",
         ),
         ("sinusoidal", {"x": floats(2, 5, 1)}, "x must be .* 24.*, got"),
+        (
+            "learned",
+            {"x": torch.ones(2, 5, 24).long()},
+            "x must be a floating.*got torch.int64",
+        ),
+        (
+            "captured decoder",
+            {"source": torch.full((2, 5), 3.5)},
+            r"source must be int64 or int32 \(batch, length\), got .*float32",
+        ),
         ("sinusoidal", {"offset": 2.5}, "offset must be a whole number, got"),
         (
             "rotary",
@@ -337,7 +349,7 @@ def test_what_does_not_fit_is_named_or_works(name: str) -> None:
             "targets must be one for each row",
         ),
         (
-            "chunked_cross_entropy",
+            "cross_entropy",
             {"label_smoothing": -0.1},
             r"label_smoothing must be in \[0, 1\), got -0.1",
         ),

@@ -361,5 +361,5 @@ def test_dropout_reaches_alibi() -> None:
     [SinusoidalPositions(8), LearnedPositions(9, 8), RotaryEmbedding(8)],
 )
 def test_a_width_of_one_is_not_broadcast(positions: nn.Module) -> None:
-    with pytest.raises(ValueError, match=r"x must be \(..., length, 8\)"):
+    with pytest.raises(ValueError, match=r"x must be .*length, 8\)"):
         positions(torch.zeros(5, 1))

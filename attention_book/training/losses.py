@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (f5066cd804bc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (bf7cb8d001a4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loss of translations. Explained in the chapter "Training"."""
 
 from collections.abc import Callable
@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_book._checks import check_rate
 from attention_book.attention.packed import PackedMask
 from attention_book.models.decoder import teacher_forcing_pair
 from attention_book.models.transformer import Transformer
@@ -32,6 +33,7 @@ def cross_entropy(
 
     Source: Szegedy et al. (2016), §7, for label smoothing.
     """
+    check_rate("label_smoothing", label_smoothing)
     logits = F.linear(x, weight).float()
     return F.cross_entropy(logits, targets, label_smoothing=label_smoothing)
 
