@@ -266,15 +266,6 @@ def test_a_layer_is_its_weights_times_its_values(
     assert (weights.tril() == 0).any()
 
 
-def test_the_future_does_not_leak(layer: EagerAttention) -> None:
-    x = torch.randn(2, 7, 24)
-    changed = x.clone()
-    changed[:, 4:] += 1
-    before, after = layer(x, is_causal=True), layer(changed, is_causal=True)
-    torch.testing.assert_close(before[:, :4], after[:, :4])
-    assert not torch.allclose(before[:, 4:], after[:, 4:])
-
-
 def test_caches_and_packing_give_the_same(layer: EagerAttention) -> None:
     x = torch.randn(2, 5, 24)
     whole = layer(x, is_causal=True)
@@ -301,16 +292,6 @@ def test_a_mask_of_numbers_is_refused(layer: EagerAttention) -> None:
         layer(x, mask=torch.ones(3, 2, 1, 5, 5).bool())
 
 
-def test_what_is_masked_does_not_count(layer: EagerAttention) -> None:
-    x = torch.randn(2, 5, 24)
-    mask = padding_mask(torch.tensor([5, 3]), 5)
-    changed = x.clone()
-    changed[1, 3:] += 1
-    torch.testing.assert_close(
-        layer(x, mask=mask)[1, :3], layer(changed, mask=mask)[1, :3]
-    )
-
-
 def layers_of(model: nn.Module) -> dict[str, MultiHeadAttention]:
     found = {name: model.get_submodule(name) for name in list_heads(model)}
     return {
@@ -322,9 +303,6 @@ def test_alpha_begins_where_it_is_told() -> None:
     for alpha in (1.1, 1.5, 1.9):
         layer = EntmaxAttention(24, 3, alpha=alpha)
         torch.testing.assert_close(layer.alpha, torch.full((3,), alpha))
-    for wrong in (1.0, 2.0, math.nan):
-        with pytest.raises(ValueError, match=r"alpha must be .*1 and 2, got"):
-            EntmaxAttention(24, 3, alpha=wrong)
 
 
 def test_each_head_learns_its_alpha() -> None:
@@ -576,25 +554,6 @@ def test_a_pruned_layer_trains_and_copies() -> None:
     small(torch.randn(2, 5, 24)).sum().backward()
     assert all(p.grad is not None for p in small.parameters())
     assert all(p.is_leaf for p in small.parameters())
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    ("name", "h"),
-    [
-        ("encoder", 0),
-        ("encoder.layers.0.self_attention", 6),
-        ("encoder.layers.0.self_attention", -1),
-    ],
-)
-@pytest.mark.parametrize("remove", [without_heads, prune_heads])
-def test_heads_that_are_not_there_are_named(
-    remove: Callable[..., Any], name: str, h: int
-) -> None:
-    with pytest.raises(
-        ValueError, match=rf"as list_heads lists them, got \[{h}\] of '{name}'"
-    ):
-        remove(make_transformer(), {name: [h]})
 
 
 def test_heads_that_share_keys_are_not_removed() -> None:

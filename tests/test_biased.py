@@ -90,7 +90,7 @@ def test_slips_exchange_neighbours() -> None:
         assert (found[i], found[j]) == (words[j], words[i])
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 9])
+@pytest.mark.parametrize("n", [0, 2, 9])
 def test_typos_stay_inside_words(n: int) -> None:
     text = "yesterday Tom borrowed a strange umbrella , see ."
     for seed in range(20):
@@ -228,7 +228,7 @@ def pattern(text: str) -> str:
     return re.sub(r"\b(?!because|and|if|that)[a-z]+", "v", text)
 
 
-@pytest.mark.parametrize("n", [0, 30, 100])
+@pytest.mark.parametrize("n", [0, 30])
 @pytest.mark.parametrize("heuristics", [HEURISTICS, HEURISTICS[1:2]])
 def test_a_premise_does_not_give_the_label_away(
     n: int, heuristics: tuple[str, ...]

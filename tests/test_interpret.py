@@ -24,6 +24,7 @@ from attention_book.interpret import (
     list_sites,
     mixing_matrices,
     occlusion,
+    prune_heads,
     trace,
     without_heads,
 )
@@ -235,10 +236,10 @@ def test_integrated_gradients_add_up() -> None:
     def score(logits: Tensor) -> Tensor:
         return logits[0].log_softmax(-1)[:, 4]
 
-    found = integrated_gradients(model, PAIR, site, score, n_points=200)
+    found = integrated_gradients(model, PAIR, site, score, n_points=60)
     nothing = trace(model, PAIR, edits={site: torch.zeros_like}).output
     whole = score(model(*PAIR)) - score(nothing)
-    torch.testing.assert_close(found.sum(1), whole, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(found.sum(1), whole, atol=5e-3, rtol=5e-3)
 
 
 def test_occlusion_by_hand() -> None:
@@ -345,9 +346,10 @@ def test_without_heads_is_zeros_at_the_site() -> None:
     edited = trace(model, PAIR, edits={layer: torch.zeros_like}).output
     torch.testing.assert_close(none(*PAIR), edited)
     assert list_heads(model)[layer] == [0, 1, 2]
-    for wrong in {layer: [3]}, {"decoder": [0]}:
-        with pytest.raises(ValueError, match="as list_heads lists them"):
-            without_heads(model, wrong)
+    for wrong in {layer: [3]}, {layer: [-1]}, {"decoder": [0]}:
+        for remove in without_heads, prune_heads:
+            with pytest.raises(ValueError, match="as list_heads lists them"):
+                remove(model, wrong)
 
 
 def test_patching_of_all_restores_the_score() -> None:
