@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (5a336bfa0911). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (49f301ab74ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from .models.mask_predict import (
         MaskedTransformer as MaskedTransformer,
         MaskedTransformerConfig as MaskedTransformerConfig,
-        mask_predict as mask_predict,
     )
     from .models.residuals import (
         PostNorm as PostNorm,
@@ -129,6 +128,7 @@ if TYPE_CHECKING:
     from .generation.classifier import Classifier as Classifier
     from .generation.generate import generate as generate
     from .generation.generate import sampler as sampler
+    from .generation.mask_predict import mask_predict as mask_predict
     from .generation.text import (
         fill_blank as fill_blank,
         generate_text as generate_text,

@@ -47,6 +47,7 @@ from attention_book.generation import (
     generate,
     sampler,
 )
+from attention_book.generation.mask_predict import mask_predict
 from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.encoder import (
     FeedForward,
@@ -55,7 +56,6 @@ from attention_book.models.encoder import (
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
-    mask_predict,
 )
 from attention_book.models.residuals import PostNorm, PreNorm
 from attention_book.models.seq2seq import Seq2Seq

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from attention_book.attention.functional import padding_mask
 from attention_book.data.batches import pad
+from attention_book.generation.mask_predict import mask_predict
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
-    mask_predict,
     refine,
 )
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD

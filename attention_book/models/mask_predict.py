@@ -1,4 +1,4 @@
-# Made from docs/beyond/denoising.md (f82ae8b50da2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/denoising.md (06b54c44ad79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Mask-predict. Explained in the chapter "Non-autoregressive decoding"."""
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import check_lengths, check_size, check_source
+from attention_book._checks import check_lengths, check_size
 from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 from attention_book.models.config import TransformerConfig
@@ -22,7 +22,6 @@ __all__ = [
     "Draft",
     "MaskedTransformer",
     "MaskedTransformerConfig",
-    "mask_predict",
     "refine",
 ]
 
@@ -82,14 +81,6 @@ class MaskedTransformer(Transformer):
         return F.linear(x[masked], self.target_embedding.tokens.weight)
 
 
-def _lowest_k(
-    x: Float[Tensor, "batch length"], k: Int[Tensor, " batch"]
-) -> Bool[Tensor, "batch length"]:
-    """Pick the k[i] lowest numbers of row i; of equals, the first."""
-    ranks = x.argsort(dim=1, stable=True).argsort(dim=1)
-    return ranks < k[:, None]
-
-
 class Draft(NamedTuple):
     """The translations after an iteration."""
 
@@ -125,7 +116,9 @@ def refine(
     memory_kv = model.decoder.project_memory(memory)  # once for all
     for t in range(iterations):
         k = lengths * (iterations - t) // iterations
-        masked = _lowest_k(log_probs.masked_fill(~real, torch.inf), k)
+        scores = log_probs.masked_fill(~real, torch.inf)
+        ranks = scores.argsort(dim=1, stable=True).argsort(dim=1)
+        masked = ranks < k[:, None]  # the least probable tokens
         logits = model.fill_in(
             token_ids, masked, lengths, memory_kv, memory_mask
         ).float()
@@ -134,47 +127,3 @@ def refine(
         token_ids = token_ids.masked_scatter(masked, best.indices)
         log_probs = log_probs.masked_scatter(masked, best.values)
         yield Draft(token_ids, log_probs, masked)
-
-
-@torch.no_grad()
-def mask_predict(
-    model: MaskedTransformer,
-    source: Int[Tensor, "batch source"],
-    lengths: Int[Tensor, " batch"],
-    *,
-    iterations: int = 4,
-    n_lengths: int = 1,
-) -> list[list[int]]:
-    """Translate in a fixed number of iterations.
-
-    Args:
-        model: Predicts the masked tokens; in eval mode.
-        source: Token ids of the sources, padded at the end.
-        lengths: How many tokens of each source are real; one or more.
-        iterations: How often tokens are masked and predicted.
-        n_lengths: How many lengths are tried, of which the best one counts.
-
-    Returns:
-        The token ids of each translation, without `<eos>`.
-
-    Raises:
-        ValueError: No sentence, or a number out of range.
-
-    Source: Ghazvininejad et al. (2019), §3; §3.3 leaves out how likely the
-        length is when translations are compared.
-    """
-    check_size("iterations", iterations)
-    check_size("n_lengths", n_lengths)
-    n_lengths = min(n_lengths, model.max_target_length)  # all there are
-    check_source(source, lengths, model.config.source_vocab_size)
-    memory, mask = model.encode(source, lengths)
-    length_log_probs = model.score_lengths(memory, mask).log_softmax(-1)
-    candidates = length_log_probs.topk(n_lengths)
-    n_tokens = 1 + candidates.indices.flatten()  # row by row
-    memory = memory.repeat_interleave(n_lengths, 0)
-    mask = mask.repeat_interleave(n_lengths, 0)
-    *_, draft = refine(model, memory, mask, n_tokens, iterations)
-    log_probs = candidates.values.flatten() + draft.log_probs.sum(1)
-    best = (log_probs / n_tokens).view(-1, n_lengths).argmax(1).tolist()
-    rows = [i * n_lengths + choice for i, choice in enumerate(best)]
-    return [draft.token_ids[row, : n_tokens[row]].tolist() for row in rows]
