@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (49f301ab74ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (9d4308894f82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -80,10 +80,7 @@ if TYPE_CHECKING:
         MaskedTransformer as MaskedTransformer,
         MaskedTransformerConfig as MaskedTransformerConfig,
     )
-    from .models.residuals import (
-        PostNorm as PostNorm,
-        PreNorm as PreNorm,
-    )
+    from .models.residuals import PostNorm as PostNorm, PreNorm as PreNorm
     from .models.seq2seq import (
         AttentiveSeq2Seq as AttentiveSeq2Seq,
         Seq2Seq as Seq2Seq,
@@ -126,8 +123,7 @@ if TYPE_CHECKING:
     )
     from .generation.beam import beam_search as beam_search
     from .generation.classifier import Classifier as Classifier
-    from .generation.generate import generate as generate
-    from .generation.generate import sampler as sampler
+    from .generation.generate import generate as generate, sampler as sampler
     from .generation.mask_predict import mask_predict as mask_predict
     from .generation.text import (
         fill_blank as fill_blank,
@@ -141,7 +137,6 @@ if TYPE_CHECKING:
     )
     from .interpret.attribution import (
         attribution_patching as attribution_patching,
-        input_x_gradient as gradient_x_input,  # noqa: F401
         input_x_gradient as input_x_gradient,
         integrated_gradients as integrated_gradients,
     )
@@ -150,21 +145,15 @@ if TYPE_CHECKING:
         explain_sentence as explain_sentence,
     )
     from .interpret.heads import (
-        list_heads as find_heads,  # noqa: F401
         list_heads as list_heads,
         prune_heads as prune_heads,
         without_heads as without_heads,
     )
     from .interpret.patching import (
         activation_patching as activation_patching,
-        occlusion as leave_one_out,  # noqa: F401
         occlusion as occlusion,
     )
-    from .interpret.probe import (
-        list_sites as find_sites,  # noqa: F401
-        list_sites as list_sites,
-        trace as trace,
-    )
+    from .interpret.probe import list_sites as list_sites, trace as trace
     from .interpret.replacing import replace_attention as replace_attention
 else:
     from functools import cache
