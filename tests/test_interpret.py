@@ -391,8 +391,8 @@ MAP = HeatMap(
 def test_a_page_has_every_number_in_a_coloured_table() -> None:
     page = to_html([MAP], "a & b")
     row = (
-        '<th scope="row">汤姆</th><td class="above" style="--share: 60%">0.90'
-        '</td><td class="below" style="--share: 13%">-0.20</td>'
+        '<th scope="row">汤姆</th><td class="above" style="--share: 50%">0.90'
+        '</td><td class="below" style="--share: 11%">-0.20</td>'
     )
     assert row in page
     assert '<th scope="row">&lt;eos&gt;</th><td>0.00</td><td>0.00</td>' in page

@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (3863e84e17b9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (1acdf37d1639). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Heat maps, which are tables with coloured cells.
 
 Explained in the chapter "Tools for explanations".
@@ -67,8 +67,8 @@ table { border-collapse: collapse; font-size: .875rem }
 caption { font-weight: 600; padding: .5rem 0; text-align: left }
 th, td { border: 1px solid #8883; padding: .25rem .5rem }
 td { font-variant-numeric: tabular-nums; text-align: right }
-.above { background: color-mix(in srgb, var(--above) var(--share), #0000) }
-.below { background: color-mix(in srgb, var(--below) var(--share), #0000) }
+.above { background: color-mix(in srgb, var(--above) var(--share), Canvas) }
+.below { background: color-mix(in srgb, var(--below) var(--share), Canvas) }
 """
 
 
@@ -78,7 +78,7 @@ def _cell(value: float, most: float) -> str:
     if not rounded:
         return "<td>0.00</td>"
     kind = "above" if value > 0 else "below"
-    share = f"{60 * abs(value) / most:.0f}%"  # all of it would hide the number
+    share = f"{50 * abs(value) / most:.0f}%"  # all of it would hide the number
     return f'<td class="{kind}" style="--share: {share}">{rounded:.2f}</td>'
 
 
