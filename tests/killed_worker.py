@@ -1,10 +1,10 @@
-"""Train in processes of which two want one file, and kill them, again and again.
+"""Train in a process that is killed, again and again, and resumed.
 
 python tests/killed_worker.py FOLDER KILLS prints one line of JSON for each
-kill: who was killed, the steps that the holder of the file announced as saved,
-whether it left half a file behind, and whether a third process was refused. Then come the runs that ended by themselves, what lies in
-the folder, and what is in the file of this run and in that of one that nobody
-killed. torch is imported once and then forked, before it starts any thread.
+process: the steps that it announced as saved, and whether another one was
+refused meanwhile. Then come what lies in the folder, and what is in the file
+of this run and in that of one that nobody killed. torch is imported once and
+then forked, before it starts any thread.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -75,20 +76,21 @@ class Run:
             line += byte
         return int(line)
 
-    def end(self, kill: bool) -> tuple[int, list[int | None]]:
+    def end(self, kill: bool) -> list[int | None]:
         """Let it come to its end, or kill it; what it still announced."""
         if kill:
             os.kill(self.pid, signal.SIGKILL)
         said = [*iter(self.hear, None)]
         _, status = os.waitpid(self.pid, 0)
         os.close(self.listen)
-        return status, said
+        assert os.WIFSIGNALED(status) if kill else status == 0
+        return said
 
 
 def train(path: Path, announce: int, max_steps: int) -> None:
-    """Wait for the file; go on from it; save after every step."""
+    """Go on from the file; save after every step."""
     trainer = make_trainer(max_steps)
-    with lock(path, timeout=-1):
+    with lock(path):
         if path.exists():
             load_checkpoint(path, trainer)
         os.write(announce, f"{len(trainer.losses)}\n".encode())
@@ -126,32 +128,19 @@ def is_refused(path: Path) -> bool:
         return True
 
 
-def kill_at_random(
-    path: Path, pair: list[Run], rng: random.Random
-) -> dict[str, object]:
-    """Kill the holder, who waits, or both: every other time while saving."""
-    holder, waiter = pair
-    said = [holder.hear() for _ in range(rng.randint(1, 3))]
-    found: dict[str, object] = {"refused": is_refused(path)}
+def kill_at_random(path: Path, run: Run, rng: random.Random) -> dict[str, Any]:
+    """Kill a run: every other time while it saves."""
+    said = [run.hear() for _ in range(rng.randint(1, 3))]
+    refused = is_refused(path)
     if rng.random() < 0.5:
         give_up = time.monotonic() + 10
         while not parts(path) and time.monotonic() < give_up:
             time.sleep(0)
     time.sleep(rng.random() * 0.01)
-    found["event"] = victim = rng.choice(["holder", "waiter", "both"])
-    if victim != "holder":
-        status, heard = waiter.end(kill=True)
-        pair.remove(waiter)
-        found["waited"] = heard == []
-    if victim != "waiter":
-        status, heard = holder.end(kill=True)
-        found["half"] = bool(parts(path))
-        pair.remove(holder)
-        said += heard
-    found["killed"] = os.WIFSIGNALED(status)
+    said += run.end(kill=True)
     if path.exists():
         read_tensors(path)
-    return found | {"said": said}
+    return {"refused": refused, "said": said}
 
 
 def result(path: Path) -> dict[str, object]:
@@ -167,26 +156,15 @@ def result(path: Path) -> dict[str, object]:
 def main(folder: Path, n_kills: int) -> None:
     """Report as the text at the top says."""
     torch.set_num_threads(1)
-    max_steps = 3 * n_kills + 20
+    max_steps = 6 * n_kills + 20
     make_trainer(max_steps)  # imports what torch imports late
     rng = random.Random()
     cut = folder / "cut"
     whole = folder / "whole"
-    reports = []
-    pair: list[Run] = []
-    holder = 0
+    reports: list[dict[str, Any]] = []
     for _ in range(n_kills):
-        if len(pair) < 1:
-            pair.append(start(cut, max_steps))
-        if pair[0].pid != holder:
-            holder = pair[0].pid
-            reports.append({"event": "begins", "said": [pair[0].hear()]})
-        if len(pair) < 2:
-            pair.append(start(cut, max_steps))
-        reports.append(kill_at_random(cut, pair, rng))
-    for run in pair or [start(cut, max_steps)]:
-        status, said = run.end(kill=False)
-        reports.append({"event": "ends", "status": status, "said": said})
+        reports.append(kill_at_random(cut, start(cut, max_steps), rng))
+    reports.append({"said": start(cut, max_steps).end(kill=False)})
     start(whole, max_steps).end(kill=False)
     left = sorted(path.name for path in folder.iterdir())
     reports += [{"left": left}, result(cut), result(whole)]
