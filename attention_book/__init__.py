@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (9d4308894f82). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (5d49ae51ad39). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the tested code of the Attention Book.
 
 The imports below are the public names. They are for those who read types;
@@ -88,9 +88,9 @@ if TYPE_CHECKING:
     from .models.speech import SpeechRecognizer as SpeechRecognizer
     from .models.text import (
         SequenceClassifier as SequenceClassifier,
+        TextEncoder as TextEncoder,
         TokenClassifier as TokenClassifier,
     )
-    from .models.text_encoder import TextEncoder as TextEncoder
     from .models.transformer import Transformer as Transformer
     from .models.vit import ViT as ViT
     from .tokenizers.bpe import BPETokenizer as BPETokenizer

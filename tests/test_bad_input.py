@@ -59,8 +59,7 @@ from attention_book.models.mask_predict import (
 )
 from attention_book.models.residuals import PostNorm, PreNorm
 from attention_book.models.seq2seq import Seq2Seq
-from attention_book.models.text import TokenClassifier
-from attention_book.models.text_encoder import TextEncoder
+from attention_book.models.text import TextEncoder, TokenClassifier
 from attention_book.models.transformer import TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS

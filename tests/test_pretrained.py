@@ -33,8 +33,7 @@ from attention_book.io.pretrained.marian import MARIAN, ConcatenatedSinusoids
 from attention_book.io.pretrained.vit import VIT_FAMILIES
 from attention_book.models.config import TextConfig
 from attention_book.models.language import CausalLanguageModel
-from attention_book.models.text import TokenClassifier
-from attention_book.models.text_encoder import TextEncoder
+from attention_book.models.text import TextEncoder, TokenClassifier
 from attention_book.tokenizers.special_tokens import EOS
 from tests.test_images import a_model
 from tests.torch_state import randomise

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from attention_book.attention.caches import KeyValueCache
 from attention_book.models.config import TextConfig
-from attention_book.models.text_encoder import TextEncoder
+from attention_book.models.text import TextEncoder
 from tests.factories import make_text_config
 from tests.torch_state import randomise, stack_state
 

@@ -1,5 +1,5 @@
-# Made from docs/source/fast-decoding.md (cee834186b23). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""From text to text. Explained in the chapter "Fast decoding"."""
+# Made from docs/transformer/real-text.md (ea710f110675). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""From text to text. Explained in the chapter "Translating real sentences"."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-# Made from docs/language/language-models.md (0ac72664279d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/language-models.md (b5f5834b5316). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """GPT and BERT. Explained in the chapter "BERT and GPT"."""
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attention_book._checks import check_size, check_token_ids
 from attention_book.attention.caches import KeyValueCache
 from attention_book.models.config import TextConfig
-from attention_book.models.text_encoder import TextEncoder
+from attention_book.models.text import TextEncoder
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 
 
