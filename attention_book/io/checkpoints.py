@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (d2f38631cfb2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (546860d0abd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Whole models in one file each, with tokenizers and labels.
 
 Explained on the page "Files and checkpoints".
@@ -45,6 +45,7 @@ __all__ = [
     "config_to_dict",
     "load_model",
     "on_meta",
+    "read_header",
     "save_model",
 ]
 
@@ -184,7 +185,7 @@ def _parse_list(text: str) -> list[Any]:
     return items
 
 
-def _read_header(file: TensorFile) -> SavedModel:
+def read_header(file: TensorFile) -> SavedModel:
     """Return what the header of a file describes, with the model on meta.
 
     Raises:
@@ -282,7 +283,7 @@ def load_model(path: str | Path) -> SavedModel:
             fit each other.
     """
     with open_tensors(path) as file:
-        header = _read_header(file)
+        header = read_header(file)
         model = _build(
             type(header.model).__name__, config_to_dict(header.model)
         )

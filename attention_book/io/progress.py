@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (04745d719541). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (4f5ca1293a4e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checkpoints of training: the model's file, with all that resuming takes.
 
 Explained on the page "Files and checkpoints".
@@ -13,7 +13,7 @@ import torch
 
 from attention_book.io.checkpoints import (
     config_to_dict,
-    load_model,
+    read_header,
     save_model,
 )
 from attention_book.io.files import printable
@@ -90,26 +90,24 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
     parameters = dict(trainer.model.named_parameters())
     with open_tensors(path) as file:
         _check_fingerprint(trainer, file.metadata)
-        found = {
-            name: tensor
-            for name, tensor in file.tensors.items()
-            if not name.startswith("model.")
-        }
-        has_state = any(name.startswith("optimizer.") for name in found)
+        read_header(file)  # the rest of it is sound as well
         wanted = trainer.state_dict() | {"losses": file.tensors["losses"]}
-        for name, parameter in parameters.items() if has_state else ():
-            for kind in _OF_ADAM:
+        has_state = any(x.startswith("optimizer.") for x in file.tensors)
+        for name, parameter in parameters.items():
+            wanted[f"model.{name}"] = parameter
+            for kind in _OF_ADAM if has_state else ():
                 like = torch.empty(()) if kind == "step" else parameter
                 wanted[f"optimizer.{name}.{kind}"] = like
-        check_tensors(found, wanted)
+        check_tensors(file.tensors, wanted)
         tensors = {name: file.get_tensor(name).clone() for name in wanted}
-    model = load_model(path).model
     state = {
         i: {kind: tensors[f"optimizer.{name}.{kind}"] for kind in _OF_ADAM}
         for i, name in enumerate(parameters)
         if has_state
     }
     groups = trainer.optimizer.state_dict()["param_groups"]
-    trainer.model.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(tensors[f"model.{name}"])
     trainer.optimizer.load_state_dict({"state": state, "param_groups": groups})
     trainer.load_state_dict(tensors)
