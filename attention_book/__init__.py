@@ -1,9 +1,13 @@
-# Made from docs/source/cli.md (5d49ae51ad39). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Attention in all its forms: the tested code of the Attention Book.
+# Made from docs/source/cli.md (8e2284826776). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Attention in all its forms: the package of the Attention Book.
 
-The imports below are the public names. They are for those who read types;
-at run time __getattr__ reads them, and imports a name when it is first used.
+Its names are those of layers, models, training and generation. The docstring
+of a module names the chapter that explains it, and each class knows its
+module: help(MultiHeadAttention.__module__).
 """
+
+# The imports below are the public names. They are for those who read types;
+# at run time __getattr__ reads them, and imports a name when it is first used.
 
 from typing import TYPE_CHECKING
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
         attention_weights as attention_weights,
     )
     from .attention.packed import (
-        PackedMask as PackedMask,
+        PackedLayout as PackedLayout,
         PaddingLayout as PaddingLayout,
     )
     from .attention.positions import (
@@ -97,12 +101,14 @@ if TYPE_CHECKING:
     from .tokenizers.words import WordTokenizer as WordTokenizer
     from .data.audio import load_wave as load_wave
     from .data.spectrogram import log_mel_spectrogram as log_mel_spectrogram
-    from .training import BatchLoader as BatchLoader
     from .training.chunked_loss import (
         chunked_translation_loss as chunked_translation_loss,
     )
     from .training.config import TrainingConfig as TrainingConfig
-    from .training.loading import encode_pairs as encode_pairs
+    from .training.loading import (
+        TranslationBatches as TranslationBatches,
+        encode_pairs as encode_pairs,
+    )
     from .training.loop import Trainer as Trainer
     from .training.losses import translation_loss as translation_loss
     from .training.validation import validation_loss as validation_loss
@@ -155,6 +161,14 @@ if TYPE_CHECKING:
     )
     from .interpret.probe import list_sites as list_sites, trace as trace
     from .interpret.replacing import replace_attention as replace_attention
+
+    # Former names, which programs written before may still import:
+    BatchLoader = TranslationBatches
+    PackedMask = PackedLayout
+    find_heads = list_heads
+    find_sites = list_sites
+    gradient_x_input = input_x_gradient
+    leave_one_out = occlusion
 else:
     from functools import cache
     from importlib import import_module
@@ -164,13 +178,16 @@ else:
         """Read in this file which module has which public name, as what."""
         import ast
 
+        found = {}
         tree = ast.parse(__loader__.get_source(__name__))
-        return {
-            alias.asname: (f"{__name__}.{node.module}", alias.name)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.level
-            for alias in node.names
-        }
+        for node in ast.walk(tree):
+            match node:
+                case ast.ImportFrom(level=1, module=module, names=aliases):
+                    place = f"{__name__}.{module}"
+                    found |= {x.asname: (place, x.name) for x in aliases}
+                case ast.Assign([ast.Name(former)], ast.Name(name)):
+                    found[former] = found[name]
+        return found
 
     def __getattr__(name: str) -> object:
         """Import a public name when it is first used."""

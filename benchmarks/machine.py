@@ -45,10 +45,10 @@ from attention_book.profiling.timing import measure_roofline, median_time
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
     Batch,
-    BatchLoader,
     Example,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     make_batch,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
@@ -215,7 +215,7 @@ def make_trainer(
     if compiled:
         loss_fn = torch.compile(loss_fn, fullgraph=True, dynamic=True)
     model = Transformer(sizes.model).to(compute.device)
-    batches = BatchLoader(examples, config, compute.device)
+    batches = TranslationBatches(examples, config, compute.device)
     return Trainer(model, batches, config, loss_fn)
 
 

@@ -25,9 +25,9 @@ from attention_book.interpret import (
 )
 from attention_book.models.transformer import Transformer
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
@@ -174,7 +174,7 @@ def by_gates(
         each.requires_grad_()
     optimizer = torch.optim.Adam(logits, lr=GATE_RATE)
     torch.manual_seed(seed)
-    batches = BatchLoader(examples, TrainingConfig(seed=seed))
+    batches = TranslationBatches(examples, TrainingConfig(seed=seed))
     for i in range(GATE_STEPS):
         loss = chunked_translation_loss(model, batches[i])
         loss = loss + GATE_PENALTY * expected_heads(model)
@@ -202,7 +202,7 @@ def retrained(
         max_steps=MORE_STEPS, learning_rate=5e-4, warmup_steps=10, seed=seed
     )
     torch.manual_seed(seed)
-    batches = BatchLoader(examples, config)
+    batches = TranslationBatches(examples, config)
     trainer = Trainer(model, batches, config, chunked_translation_loss)
     for _ in range(MORE_STEPS):
         trainer.step()

@@ -14,9 +14,9 @@ from attention_book.models.config import PRESETS, TransformerConfig
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
@@ -41,7 +41,9 @@ def run(seed: int) -> dict[str, float]:
             **PRESETS["small"],
         )
     )
-    batches = BatchLoader(encode_pairs(corpus.train, *tokenizers), config)
+    batches = TranslationBatches(
+        encode_pairs(corpus.train, *tokenizers), config
+    )
     trainer = Trainer(model, batches, config, chunked_translation_loss)
     found = {}
     for step in range(1, STEPS[-1] + 1):

@@ -10,9 +10,9 @@ from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
@@ -39,7 +39,7 @@ def fit(
             **sizes,
         )
     )
-    batches = BatchLoader(encode_pairs(pairs, source, target), config)
+    batches = TranslationBatches(encode_pairs(pairs, source, target), config)
     trainer = Trainer(model, batches, config, chunked_translation_loss)
     for _ in range(n_steps):
         trainer.step()

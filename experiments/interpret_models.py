@@ -33,9 +33,9 @@ from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import PAD
 from attention_book.training import (
     Batch,
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
 )
 from attention_book.training.classifiers import ImageBatches, train_classifier
@@ -165,7 +165,9 @@ def train_gru(seed: int, pairs: Any, sizes: tuple[int, int]) -> nn.Module:
         source_vocab_size=sizes[0], target_vocab_size=sizes[1], d_model=128
     )
     config = TrainingConfig(max_steps=GRU_STEPS, learning_rate=4e-3, seed=seed)
-    trainer = Trainer(model, BatchLoader(pairs, config), config, gru_loss)
+    trainer = Trainer(
+        model, TranslationBatches(pairs, config), config, gru_loss
+    )
     for _ in range(config.max_steps):
         trainer.step()
     return model.eval()

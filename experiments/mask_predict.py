@@ -24,9 +24,9 @@ from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
     translation_loss,
 )
@@ -49,7 +49,9 @@ def train(
     config = TrainingConfig(
         max_steps=800, batch_tokens=700, learning_rate=8e-3, seed=seed
     )
-    trainer = Trainer(model, BatchLoader(examples, config), config, loss_fn)
+    trainer = Trainer(
+        model, TranslationBatches(examples, config), config, loss_fn
+    )
     while len(trainer.losses) < config.max_steps:
         trainer.step()
     return model.eval()

@@ -40,9 +40,9 @@ from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import BOS
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
     validation_loss,
 )
@@ -211,7 +211,9 @@ def train(seed: int) -> tuple[Transformer, BPETokenizer, dict[str, float]]:
     shape: Any = MODEL | {f"{k}_vocab_size": n for k, n in sizes.items()}
     torch.manual_seed(seed)
     model = Transformer(TransformerConfig(**shape))
-    batches = BatchLoader(encode_pairs(parts["train"], tokens, tokens), config)
+    batches = TranslationBatches(
+        encode_pairs(parts["train"], tokens, tokens), config
+    )
     trainer = Trainer(model, batches, config, chunked_translation_loss)
     checkpoint = CACHE / f"seed-{seed}.safetensors"
     clock = CACHE / f"seed-{seed}.json"  # processor seconds so far
@@ -234,7 +236,7 @@ def train(seed: int) -> tuple[Transformer, BPETokenizer, dict[str, float]]:
         {
             "training seconds": seconds,
             "validation loss": validation_loss(
-                trainer, BatchLoader(validation, config)
+                trainer, TranslationBatches(validation, config)
             ),
             "epochs": config.max_steps / len(batches),
             "parameters": sum(p.numel() for p in model.parameters()),

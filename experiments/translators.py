@@ -15,9 +15,9 @@ from attention_book.io import save_model
 from attention_book.models.config import PRESETS, TransformerConfig
 from attention_book.models.transformer import Transformer
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
@@ -45,7 +45,7 @@ def translator(seed: int) -> Translator:
     if not path.exists():
         torch.manual_seed(seed)
         model = Transformer(shape)
-        batches = BatchLoader(examples, config)
+        batches = TranslationBatches(examples, config)
         trainer = Trainer(model, batches, config, chunked_translation_loss)
         for _ in range(config.max_steps):
             trainer.step()

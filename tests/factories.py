@@ -18,10 +18,10 @@ from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
-    BatchLoader,
     Example,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
 )
 
 
@@ -129,7 +129,7 @@ def make_trainer(seed: int = 0, **changes: Any) -> Trainer:
     }
     config = TrainingConfig(**options | changes)
     model = make_transformer(seed, dropout=0.1)
-    return Trainer(model, BatchLoader(make_examples(), config), config)
+    return Trainer(model, TranslationBatches(make_examples(), config), config)
 
 
 def make_vit_config(**changes: Any) -> ViTConfig:

@@ -29,7 +29,7 @@ from attention_book.io import (
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import BatchLoader, Trainer, TrainingConfig
+from attention_book.training import Trainer, TrainingConfig, TranslationBatches
 
 
 # large tables and short sentences: most of the time goes into saving
@@ -56,7 +56,7 @@ def make_trainer(max_steps: int) -> Trainer:
         d_ff=16,
         n_layers=1,
     )
-    batches = BatchLoader(examples, config)
+    batches = TranslationBatches(examples, config)
     return Trainer(Transformer(model_config), batches, config)
 
 

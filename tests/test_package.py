@@ -24,6 +24,30 @@ NOT_ON_A_GPU_MACHINE = (
     "safetensors",
     "typer",
 )
+NAMES_OF_OLD = """
+    ALiBi ALiBiAttention AdditiveAttention AttentiveSeq2Seq BPETokenizer
+    BatchLoader CausalLanguageModel Classifier ComputeConfig
+    ConvolutionAsAttention Decoder DecoderLayer Encoder EncoderLayer
+    EntmaxAttention FeedForward GatedAttention GaussianPooling
+    GraphAttention KeyValueCache LearnedPositions MarianTransformer
+    MaskedLanguageModel MaskedTransformer MaskedTransformerConfig
+    MultiHeadAttention NGramModel NodeClassifier PackedMask PaddingLayout
+    PostNorm PreNorm Pretrained RotaryAttention RotaryEmbedding Seq2Seq
+    SequenceClassifier SinusoidalPositions SpanAttention SparsemaxAttention
+    SpeechRecognizer SwiGLU TextConfig TextEncoder TokenClassifier Trainer
+    TrainingConfig Transformer TransformerConfig Translator ViT ViTConfig
+    WordTokenizer accuracy_by_group activation_patching attention_weights
+    attribution_patching beam_search causal_mask chunked_translation_loss
+    encode_pairs entmax entmax15 equalized_odds_difference
+    expected_calibration_error explain_image explain_sentence fill_blank
+    find_heads find_sites from_pretrained fused_attention generate
+    generate_text get_compute_config gradient_x_input integrated_gradients
+    leave_one_out load_checkpoint load_model load_vit log_mel_spectrogram
+    mask_predict mask_tokens masked_softmax neighbour_mask padding_mask
+    prune_heads read_wave replace_attention sampler save_checkpoint
+    save_model save_pretrained scaled_dot_product_attention sparsemax trace
+    translation_loss validation_loss without_heads
+""".split()  # what `from attention_book import …` gave in November 2026
 
 
 def test_every_public_name_is_exported_and_documented() -> None:
@@ -32,6 +56,27 @@ def test_every_public_name_is_exported_and_documented() -> None:
         thing = getattr(attention_book, name)
         assert inspect.getdoc(thing)
         assert thing.__module__.startswith("attention_book.")
+
+
+def test_what_could_be_imported_still_can_or_the_changelog_says_so() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    for name in NAMES_OF_OLD:
+        assert hasattr(attention_book, name) or f"`{name}`" in changelog, name
+
+
+@pytest.mark.parametrize(
+    ("former", "name"),
+    [
+        ("BatchLoader", "TranslationBatches"),
+        ("PackedMask", "PackedLayout"),
+        ("find_heads", "list_heads"),
+        ("find_sites", "list_sites"),
+        ("gradient_x_input", "input_x_gradient"),
+        ("leave_one_out", "occlusion"),
+    ],
+)
+def test_a_former_name_is_the_new_thing(former: str, name: str) -> None:
+    assert getattr(attention_book, former) is getattr(attention_book, name)
 
 
 def test_a_config_never_changes() -> None:

@@ -38,9 +38,9 @@ from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     Batch,
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     loading,
     make_batch,
     translation_loss,
@@ -361,7 +361,9 @@ def test_inference_takes_a_copy() -> None:
 def test_fp16_scales_and_a_step_that_overflows_is_dropped() -> None:
     config = TrainingConfig(max_steps=9, batch_tokens=100, precision="fp16")
     model = make_transformer(norm="pre")
-    trainer = Trainer(model, BatchLoader(make_examples(5), config), config)
+    trainer = Trainer(
+        model, TranslationBatches(make_examples(5), config), config
+    )
     trainer.scaler.load_state_dict(
         trainer.scaler.state_dict() | {"scale": 2.0**60}  # too much
     )
@@ -463,8 +465,8 @@ def test_padding_to_a_bucket_makes_no_difference(
         return make_batch(rows, ON_CPU.device, lengths)
 
     monkeypatch.setattr(loading, "make_batch", on_the_cpu)
-    padded = BatchLoader(examples, config, CUDA)
-    plain = BatchLoader(examples, config)
+    padded = TranslationBatches(examples, config, CUDA)
+    plain = TranslationBatches(examples, config)
     for number in range(len(plain)):
         long = padded[number]
         shapes.add((long.source.shape[1], long.target.shape[1] - 1))

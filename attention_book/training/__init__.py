@@ -1,4 +1,4 @@
-# Made from docs/source/training-loop.md (9a1b10b558df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/training-loop.md (86e4f6dbd398). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Training: configuration, batches, losses, the loop, several processes."""
 
 from attention_book.training.config import TrainingConfig, learning_rate_at
@@ -20,7 +20,6 @@ from attention_book.training.validation import validation_loss
 __all__ = [
     "SINGLE_PROCESS",
     "Batch",
-    "BatchLoader",
     "BatchSource",
     "Example",
     "ParallelStrategy",
@@ -35,5 +34,3 @@ __all__ = [
     "translation_loss",
     "validation_loss",
 ]
-
-BatchLoader = TranslationBatches  # its former name

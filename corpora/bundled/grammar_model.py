@@ -37,9 +37,9 @@ from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     encode_pairs,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
@@ -244,7 +244,7 @@ def train() -> float:
             **shape,
         )
     )
-    batches = BatchLoader(encode_pairs(pairs, source, target), config)
+    batches = TranslationBatches(encode_pairs(pairs, source, target), config)
     trainer = Trainer(model, batches, config, chunked_translation_loss)
     while len(trainer.losses) < MAX_STEPS:
         trainer.step()

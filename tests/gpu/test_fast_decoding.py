@@ -17,10 +17,10 @@ from attention_book.generation import (
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
-    BatchLoader,
     Example,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
 )
 from tests.factories import make_transformer, needs_bf16
 
@@ -50,7 +50,9 @@ def train_a_little(device: torch.device, **kind: Any) -> Transformer:
     config = TrainingConfig(
         max_steps=30, batch_tokens=400, learning_rate=5e-3, warmup_steps=5
     )
-    batches = BatchLoader(make_reversals(64, max_length=5), config, device)
+    batches = TranslationBatches(
+        make_reversals(64, max_length=5), config, device
+    )
     trainer = Trainer(model, batches, config)
     for _ in range(config.max_steps):
         trainer.step()

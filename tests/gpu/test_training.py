@@ -21,9 +21,9 @@ from attention_book.compute import get_compute_config
 from attention_book.data.digits import Digits
 from attention_book.profiling.timing import measure_roofline, median_time
 from attention_book.training import (
-    BatchLoader,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     make_batch,
 )
 from attention_book.training.chunked_loss import (
@@ -55,7 +55,7 @@ def count_waits(counts: list[int]) -> Iterator[None]:
 
 def make_trainer(device: torch.device) -> Trainer:
     model = make_transformer().to(device)
-    batches = BatchLoader(make_examples(17), CONFIG, device)
+    batches = TranslationBatches(make_examples(17), CONFIG, device)
     return Trainer(model, batches, CONFIG, chunked_translation_loss)
 
 

@@ -21,10 +21,10 @@ from attention_book.models.mask_predict import (
 )
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
-    BatchLoader,
     Example,
     Trainer,
     TrainingConfig,
+    TranslationBatches,
     make_batch,
     translation_loss,
 )
@@ -123,7 +123,9 @@ def test_training_a_translator_lowers_the_loss(
         precision=compute.precision,
     )
     model = make_transformer(**SIZES, norm="pre", dropout=0.1).to(device)
-    batches = BatchLoader(make_reversals(64, max_length=5), config, device)
+    batches = TranslationBatches(
+        make_reversals(64, max_length=5), config, device
+    )
     trainer = Trainer(model, batches, config)
     losses = [trainer.step() for _ in range(config.max_steps)]
     assert sum(losses[-5:]) < 0.75 * sum(losses[:5])
@@ -137,7 +139,7 @@ def test_a_step_leaves_the_global_random_generator_alone(
     expected = torch.rand(5, device=device)
     torch.manual_seed(1)
     model = make_transformer(**SIZES, dropout=0.3).to(device)
-    batches = BatchLoader(make_reversals(5), config, device)
+    batches = TranslationBatches(make_reversals(5), config, device)
     trainer = Trainer(model, batches, config)
     torch.manual_seed(1)
     trainer.step()
