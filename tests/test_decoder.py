@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.packed import PackedLayout, PaddingLayout
 from attention_book.attention.positions import RotaryAttention
 from attention_book.models.decoder import (
     Decoder,
@@ -80,8 +80,8 @@ def test_packed_tokens_are_decoded_as_padded_ones(is_causal: bool) -> None:
     packed = decoder(
         target.unpad(x),
         source.unpad(memory),
-        PackedMask(target, source),
-        mask=PackedMask(target, target),
+        PackedLayout(target, source),
+        mask=PackedLayout(target, target),
         is_causal=is_causal,
     )
     torch.testing.assert_close(packed, target.unpad(padded))
@@ -103,6 +103,13 @@ def test_what_makes_the_sublayers_can_be_handed_over() -> None:
     assert type(layer.feed_forward) is SwiGLU
     assert [type(residual) for residual in layer.residuals] == [PreNorm] * 3
     assert all(residual.norm.eps == 1e-3 for residual in layer.residuals)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_last_norm_is_a_module_not_a_name() -> None:
+    layer = DecoderLayer(D, HEADS, D_FF)
+    with pytest.raises(ValueError, match=r"norm must be a module.*'pre'"):
+        Decoder([layer], norm="pre")
 
 
 def test_a_cache_saves_what_is_computed_anew_without_it() -> None:

@@ -95,6 +95,19 @@ def test_a_norm_that_is_neither_is_named() -> None:
         EncoderLayer(D, HEADS, D_FF, norm="middle")
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_the_last_norm_is_a_module_not_a_name() -> None:
+    layer = EncoderLayer(D, HEADS, D_FF)
+    with pytest.raises(ValueError, match=r"norm must be a module.*'pre'"):
+        Encoder([layer], norm="pre")
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_activation_is_a_function_not_a_name() -> None:
+    with pytest.raises(ValueError, match=r"must be a function, got 'gelu'"):
+        FeedForward(D, D_FF, activation="gelu")
+
+
 def test_a_cache_for_each_layer_is_asked_for() -> None:
     with pytest.raises(ValueError, match="shorter"):
         make_encoder("pre")(make_input(), caches=[None])

@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoder.md (b738daa04c02). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (b6d9d4057cd2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
@@ -114,6 +114,8 @@ class Decoder(nn.Module):
         self, layers: Iterable[DecoderLayer], norm: nn.Module | None = None
     ) -> None:
         super().__init__()
+        if isinstance(norm, str):  # "pre" is for the layers
+            raise ValueError(f"norm must be a module or None, got {norm!r}")
         self.layers: Any = nn.ModuleList(layers)
         self.norm = norm or nn.Identity()
 

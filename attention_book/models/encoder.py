@@ -1,4 +1,4 @@
-# Made from docs/transformer/encoder.md (fdd4a281c147). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (f69e27490963). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
@@ -54,6 +54,10 @@ class FeedForward(nn.Module):
         super().__init__()
         check_size("d_ff", d_ff)
         check_rate("dropout", dropout)
+        if not callable(activation):
+            raise ValueError(
+                f"activation must be a function, got {activation!r}"
+            )
         self.up_proj = nn.Linear(d_model, d_ff)
         self.down_proj = nn.Linear(d_ff, d_model)
         self.activation = activation
@@ -134,6 +138,8 @@ class Encoder(nn.Module):
         self, layers: Iterable[EncoderLayer], norm: nn.Module | None = None
     ) -> None:
         super().__init__()
+        if isinstance(norm, str):  # "pre" is for the layers
+            raise ValueError(f"norm must be a module or None, got {norm!r}")
         self.layers = nn.ModuleList(layers)
         self.norm = norm or nn.Identity()
 
