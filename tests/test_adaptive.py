@@ -18,7 +18,7 @@ from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
 )
-from attention_book.attention.packed import PackedMask, PaddingLayout
+from attention_book.attention.packed import PackedLayout, PaddingLayout
 from attention_book.attention.spans import SpanAttention, mean_span
 from attention_book.attention.sparse import (
     EagerAttention,
@@ -277,7 +277,7 @@ def test_caches_and_packing_give_the_same(layer: EagerAttention) -> None:
     torch.testing.assert_close(torch.cat(steps, dim=1), whole)
     lengths = torch.tensor([5, 3])
     layout = PaddingLayout(lengths, 5)
-    packed = layer(layout.unpad(x), mask=PackedMask(layout, layout))
+    packed = layer(layout.unpad(x), mask=PackedLayout(layout, layout))
     padded = layer(x, mask=padding_mask(lengths, 5))
     torch.testing.assert_close(packed, layout.unpad(padded))
 

@@ -1,4 +1,4 @@
-# Made from docs/transformer/subwords.md (60f66f7a1f67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/subwords.md (a80fcd1e01fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Subword tokenizers, and tokenizers as JSON.
 
 Explained in the chapter "Subwords and byte-pair encoding".
@@ -92,7 +92,6 @@ class BPETokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; no text is unknown."""
-
         return list(self.tokenizer.encode(text).ids)
 
     def decode(self, token_ids: Iterable[int]) -> str:

@@ -1,4 +1,4 @@
-# Made from docs/transformer/recipe.md (8739042185df). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/recipe.md (9ade334da374). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How a model is trained. Explained in "A training recipe"."""
 
 import math
@@ -14,7 +14,7 @@ __all__ = ["TrainingConfig", "learning_rate_at"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """The hyperparameters of training; by default the grammar model's.
+    """The hyperparameters of training; by default those of the command train.
 
     Attributes:
         max_steps: How many times the parameters are updated.

@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (bf7cb8d001a4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (0bba92d864b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loss of translations. Explained in the chapter "Training"."""
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book._checks import check_rate
-from attention_book.attention.packed import PackedMask
+from attention_book.attention.packed import PackedLayout
 from attention_book.models.decoder import teacher_forcing_pair
 from attention_book.models.transformer import Transformer
 from attention_book.training.loading import Batch
@@ -49,12 +49,12 @@ def translation_loss(
     source = batch.source_layout
     target = batch.target_layout
     memory = source.unpad(model.source_embedding(batch.source))
-    memory = model.encoder(memory, PackedMask(source, source))
+    memory = model.encoder(memory, PackedLayout(source, source))
     x = model.decoder(
         target.unpad(model.target_embedding(decoder_input)),
         memory,
-        PackedMask(target, source),
-        mask=PackedMask(target, target),
+        PackedLayout(target, source),
+        mask=PackedLayout(target, target),
     )
     weight = model.target_embedding.tokens.weight
     return loss_fn(x, weight, target.unpad(labels), label_smoothing)
