@@ -1,5 +1,8 @@
-# Made from docs/fast/cache.md (c13ef394b915). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Caches of keys and values. Explained in "Key–value caches"."""
+# Made from docs/fast/cache.md (15233af51f70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Caches of keys and values.
+
+Explained in the chapter "Key–value caches and grouped queries".
+"""
 
 from typing import NamedTuple
 
