@@ -1,5 +1,5 @@
-# Made from docs/source/checks.md (564d0016c574). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Checks of inputs. Explained in the chapter "Checking inputs"."""
+# Made from docs/source/checks.md (15ae88f542ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Checks of inputs. Explained on the page "Checking inputs"."""
 
 from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real

@@ -1,7 +1,7 @@
-# Made from docs/source/compute.md (0486e9c5f08d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/compute.md (4cb5f11e8c0a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Device, precision and attention kernel, chosen in one place.
 
-Explained in the chapter "Devices and precision".
+Explained on the page "Devices and precision".
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-# Made from docs/source/adaptive-layers.md (04748501fa37). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (bde3d8bc052c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """α-entmax of scores, with gradients of its own, and a layer that learns α.
 
-Explained in the chapter "Layers for adaptive attention".
+Explained on the page "Layers for adaptive attention".
 """
 
 import math

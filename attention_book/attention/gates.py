@@ -1,7 +1,7 @@
-# Made from docs/source/adaptive-layers.md (38aa1e64d65c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (d6ccfdb4bce1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Gates that open and close heads.
 
-Explained in the chapter "Layers for adaptive attention".
+Explained on the page "Layers for adaptive attention".
 """
 
 import math

@@ -1,7 +1,7 @@
-# Made from docs/source/adaptive-layers.md (2ce24f7ad78f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (396befc34cd4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Causal attention to near keys alone, in blocks.
 
-Explained in the chapter "Adaptive attention".
+Explained on the page "Layers for adaptive attention".
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-# Made from docs/source/grammar.md (38fd75a1d809). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (ac19851dd493). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The small grammar: sentences drawn in both languages at once.
 
-Explained in the chapter "A grammar and its lexicon".
+Explained on the page "A grammar and its lexicon".
 """
 
 import random

@@ -1,5 +1,8 @@
-# Made from docs/source/images.md (6b54cc1fbce8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""From image files to the tensors that a Vision Transformer takes."""
+# Made from docs/source/images.md (7dcd05348350). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""From image files to the tensors that a Vision Transformer takes.
+
+Explained on the page "Image files and the classifier".
+"""
 
 import warnings
 from pathlib import Path

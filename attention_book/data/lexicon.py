@@ -1,7 +1,7 @@
-# Made from docs/source/grammar.md (c9f88eddd7fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (841e5f8f3fbc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The words of the grammar, with their forms and translations.
 
-Explained in the chapter "A grammar and its lexicon".
+Explained on the page "A grammar and its lexicon".
 """
 
 import re

@@ -1,7 +1,7 @@
-# Made from docs/source/perturbations.md (049d2034ffd4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/perturbations.md (ad39f0c109eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Temperature scaling.
 
-Explained in the chapter "Perturbations and biased corpora".
+Explained on the page "Perturbations and biased corpora".
 """
 
 from jaxtyping import Float, Int

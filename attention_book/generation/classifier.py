@@ -1,5 +1,8 @@
-# Made from docs/source/images.md (ab565dab3c41). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""A classifier of handwriting, ready for use."""
+# Made from docs/source/images.md (99108835bac1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""A classifier of handwriting, ready for use.
+
+Explained on the page "Image files and the classifier".
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

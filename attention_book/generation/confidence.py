@@ -1,7 +1,7 @@
-# Made from docs/source/confidence.md (d5a17b8f116c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (a942d5aa9486). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How far to trust a translation.
 
-Explained in the chapter "Confidence in a translation".
+Explained on the page "Confidence in a translation".
 """
 
 import math

@@ -1,7 +1,7 @@
-# Made from docs/source/text-generation.md (c8ee6d911018). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/text-generation.md (d077842adc7e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Continuing a text, and filling in its blanks.
 
-Explained on the page of that name.
+Explained on the page "Continuing a text, filling in blanks".
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-# Made from docs/source/explain.md (76bd471c837a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (a76e2fc9d7eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What a change would do, estimated by gradients.
 
-Explained in the chapter "Tools for explanations".
+Explained on the page "Tools for explanations".
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-# Made from docs/source/explain.md (4df48c17086f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (936625321c1f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """On what a translation, or the class of an image, depends.
 
-Explained in the chapter "Tools for explanations".
+Explained on the page "Tools for explanations".
 """
 
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
-# Made from docs/source/explain.md (8f6e1ae2091c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (cb5f26535564). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Rollout: how attention mixes tokens, layer after layer.
 
-Explained in the chapter "Tools for explanations".
+Explained on the page "Tools for explanations".
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-# Made from docs/source/explain.md (1acdf37d1639). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (4ec62eb21e05). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Heat maps, which are tables with coloured cells.
 
-Explained in the chapter "Tools for explanations".
+Explained on the page "Tools for explanations".
 """
 
 from collections.abc import Iterator, Sequence

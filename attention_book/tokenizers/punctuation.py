@@ -1,7 +1,7 @@
-# Made from docs/source/grammar.md (c784d024f800). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (f32ac9ff9bfb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Between tokens with spaces around them and text as people type it.
 
-Explained in the chapter "A grammar and its lexicon".
+Explained on the page "A grammar and its lexicon".
 """
 
 import re

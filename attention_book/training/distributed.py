@@ -1,7 +1,7 @@
-# Made from docs/source/processes.md (7f08df2da03b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (f394ceb93d25). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Processes that train one model: how they begin, agree, save and end.
 
-Explained in the chapter "How processes begin and end".
+Explained on the page "How processes begin and end".
 """
 
 import copy
