@@ -1,4 +1,4 @@
-# Made from docs/transformer/padding.md (36ea2c081af3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (5891de33655e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Batches without padding. Explained in "Attention without padding"."""
 
 from collections.abc import Callable
@@ -14,7 +14,6 @@ from attention_book.attention.functional import padding_mask
 __all__ = [
     "Mask",
     "PackedLayout",
-    "PackedMask",
     "PaddingLayout",
     "attend_packed",
 ]
@@ -83,7 +82,6 @@ class PackedLayout(NamedTuple):
     keys: PaddingLayout
 
 
-PackedMask = PackedLayout  # its old name
 Mask = Bool[Tensor, "..."] | PackedLayout | None
 
 
