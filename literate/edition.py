@@ -1,37 +1,40 @@
 """One edition of the site, in a process that keeps in memory what MkDocs made of it.
 
-python -m literate.edition zh|en DIRECTORY URL    does what its input says, a line each:
-
-    stale [CHAPTER]    name the chapters, or the one, whose code changed since it passed
-    build              weave and render the whole edition into the directory
-    show PAGE          weave and render a page again, and replace it in site/
-
-It answers with lines of text, the last of them DONE or FAILED.
+`begin` is the first call in such a process, and `do` each other one. All that is private to
+MkDocs is here, but for the loop that waits for edits (literate.serve).
 """
 
 import logging
 import shutil
-import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-from mkdocs import utils
-from mkdocs.__main__ import State, _enable_warnings
 from mkdocs.commands.build import _build_page, _populate_page, build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort, MkDocsException
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import File, Files
 
-from literate import search
+from literate import ROOT, search
 from literate.blocks import ChapterError
-from literate.build import DONE, FAILED, SITE
-from literate.chapter import read, read_all
+from literate.chapter import read
 from literate.glossary import terms
-from literate.run import fresh
-from literate.tangle import differences
 from literate.weave import EDITIONS, WOVEN, Book, write_page, write_trees
+
+
+SITE = ROOT / "site"
+
+
+class Heard(logging.Handler):
+    """Keeps the warnings of MkDocs and its plugins."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.levelname} - {record.getMessage()}")
 
 
 class Edition(BasePlugin):  # type: ignore[type-arg, no-untyped-call]
@@ -40,9 +43,9 @@ class Edition(BasePlugin):  # type: ignore[type-arg, no-untyped-call]
     def __init__(self, name: str, draft: str, url: str) -> None:
         self.name = name
         self.place = {"site_dir": draft, "site_url": url}
-        self.messages = State()  # type: ignore[no-untyped-call]  # MkDocs prints them
-        self.warned = utils.CountHandler(level=logging.WARNING)
-        self.messages.logger.addHandler(self.warned)
+        self.heard = Heard()
+        logging.getLogger("mkdocs").addHandler(self.heard)
+        logging.captureWarnings(capture=True)  # of Python, which are about no page
 
     def on_nav(self, nav: Any, files: Files, **_: Any) -> None:
         self.nav, self.files = nav, files
@@ -50,27 +53,18 @@ class Edition(BasePlugin):  # type: ignore[type-arg, no-untyped-call]
     def on_env(self, env: Any, **_: Any) -> None:
         self.env = env
 
-    def stale(self, path: str = "") -> None:
-        """Print the chapters, or the one, whose code changed since it passed."""
-        chapters = [read(Path(path)).check()] if path else read_all()
-        if not path and (problems := differences(chapters)):
-            raise Abort("\n".join(problems))
-        print(*(one.path.as_posix() for one in chapters if not fresh(one)), sep="\n")
-
     def build(self) -> None:
         """Weave and render all pages; a warning is an error."""
         self.woven = write_trees([self.name])
-        _enable_warnings()  # type: ignore[no-untyped-call]
-        # Never quiet: that hides warnings from strict, which counts them.
         self.book = load_config(EDITIONS[self.name], **self.place, strict=True)
         self.book.plugins["edition"] = self
         self.book.plugins.on_startup(command="build", dirty=False)
         build(self.book)
         search.index(Path(self.book.site_dir))
 
-    def show(self, path: str) -> None:
+    def show(self, path: Path) -> None:
         """Weave and render a page; only when nothing is wrong with it, replace it in site/."""
-        page = read(Path(path)).check()
+        page = read(path).check()
         if not page.blocks:  # perhaps an editor has not written it yet
             raise ChapterError(page.path, 1, "is empty")
         woven = WOVEN / f"{self.name}.draft"
@@ -78,10 +72,9 @@ class Edition(BasePlugin):  # type: ignore[type-arg, no-untyped-call]
         write_page(page, self.name, woven, Book(tuple(terms()), self.woven.uses))
         shutil.copytree(woven, self.book.docs_dir, dirs_exist_ok=True)
         found = [self.file(source.relative_to(woven)) for source in woven.rglob("*.*")]
-        self.warned.counts.clear()
         for file in found:
             self.render(file) if file.is_documentation_page() else file.copy_file()
-        if self.warned.counts:
+        if self.heard.lines:
             raise Abort("the old page stays")
         for file in found:
             place = SITE / self.name / file.dest_uri
@@ -107,20 +100,22 @@ class Edition(BasePlugin):  # type: ignore[type-arg, no-untyped-call]
         page.validate_anchor_links(files=self.files, log_level=logging.WARNING)
 
 
-def main(*words: str) -> None:
-    edition = Edition(*words)
-    for line in sys.stdin:
-        command, *rest = line.rstrip().split(" ", 1)
-        said = FAILED
-        try:
-            getattr(edition, command)(*rest)
-            said = DONE
-        except (ChapterError, MkDocsException) as error:
-            print(error)
-        except Exception:  # such as in a diagram's script
-            traceback.print_exc()
-        print(said, flush=True)
+editions: list[Edition] = []  # of this process, one
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def begin(name: str, draft: str, url: str) -> None:
+    """Make this process that of an edition."""
+    editions.append(Edition(name, draft, url))
+
+
+def do(command: str, *given: Path) -> tuple[bool, list[str]]:
+    """Build this process's edition, or show a page; whether it is done, and what is wrong."""
+    (edition,) = editions
+    edition.heard.lines.clear()
+    try:
+        getattr(edition, command)(*given)
+    except (ChapterError, MkDocsException) as error:
+        return False, [*edition.heard.lines, str(error)]
+    except Exception:  # such as in a diagram's script
+        return False, [*edition.heard.lines, traceback.format_exc()]
+    return True, [*edition.heard.lines]

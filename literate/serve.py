@@ -5,7 +5,9 @@ Chapters whose code changed since they passed run in the background; until one h
 figures, those of its last run stand there, or a pale frame.
 """
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -16,8 +18,10 @@ from queue import Queue
 from mkdocs.livereload import LiveReloadServer
 
 from literate import ROOT
-from literate.build import SITE, Editions, build, kill, python
-from literate.chapter import pages
+from literate.build import TEST, Editions, build, stale
+from literate.chapter import pages, read
+from literate.edition import SITE
+from literate.run import fresh
 from literate.weave import EDITIONS
 
 
@@ -46,7 +50,7 @@ class Tests(threading.Thread):
         while True:
             self.path = self.asked.get()
             with self.lock:
-                self.process = python("literate.test", "-x", self.path.as_posix())
+                self.process = start(self.path)
             said, _ = self.process.communicate()
             with self.lock:
                 if self.path not in self.asked.queue:
@@ -57,6 +61,26 @@ class Tests(threading.Thread):
         self.lock.acquire()
         if self.process:
             kill(self.process)
+
+
+def start(path: Path) -> subprocess.Popen[str]:
+    """Run a chapter; Ctrl-C in a terminal does not reach it, so that it ends without a word."""
+    return subprocess.Popen(
+        [*TEST, path.as_posix()],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """End a process, whatever it does, and where there are groups what it has started."""
+    if process.poll() is None:
+        process.kill() if sys.platform == "win32" else os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 class Preview:
@@ -104,26 +128,24 @@ class Preview:
     def build(self) -> None:
         """Build both editions anew; pages that it refuses are no more ours to try."""
         self.refused.clear()
-        build(self.editions, run=False)
+        build(self.editions)
         print("built", flush=True)
-        sound, stale = self.editions.ask("stale", 1)
-        for path in stale if sound else ():
-            self.tests.ask(Path(path))
-        print(*([] if sound else stale), sep="\n", end="", file=sys.stderr, flush=True)
+        chapters, problems = stale()
+        print(*problems, sep="\n", end="", file=sys.stderr, flush=True)
+        for path in chapters if not problems else ():
+            self.tests.ask(path)
 
     def show(self, path: Path, *, is_edited: bool) -> None:
         """Show a page in both editions; run a chapter whose code was edited."""
-        shown, faults = self.editions.ask(f"show {path.as_posix()}")
-        if shown:
-            self.refused.discard(path)
-            say(path, "shown")
-        else:
+        shown, faults = self.editions.ask("show", path)
+        if not shown:
             self.refused.add(path)
             print(*faults, sep="\n", file=sys.stderr, flush=True)
-        if is_edited and path.suffix == ".md":
-            sound, stale = self.editions.ask(f"stale {path.as_posix()}", 1)
-            if sound and stale:
-                self.tests.ask(path)
+            return
+        self.refused.discard(path)
+        say(path, "shown")
+        if is_edited and path.suffix == ".md" and not fresh(read(path)):
+            self.tests.ask(path)
 
 
 def say(path: Path, what: str) -> None:
