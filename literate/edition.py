@@ -5,7 +5,10 @@ MkDocs is here, but for the loop that waits for edits (literate.serve).
 """
 
 import logging
+import multiprocessing
+import os
 import shutil
+import threading
 import traceback
 from pathlib import Path
 from typing import Any
@@ -104,8 +107,15 @@ editions: list[Edition] = []  # of this process, one
 
 
 def begin(name: str, draft: str, url: str) -> None:
-    """Make this process that of an edition."""
+    """Make this process that of an edition, until it or the one that began it ends."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
     editions.append(Edition(name, draft, url))
+
+
+def end_with_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def do(command: str, *given: Path) -> tuple[bool, list[str]]:

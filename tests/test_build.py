@@ -14,7 +14,6 @@ import pytest
 from nbformat import v4
 
 from literate import ROOT
-from literate import build as site
 from literate.tangle import main as tangle
 from literate.tangle import write
 
@@ -192,18 +191,12 @@ def refused(book: Path) -> str:
         ("attention_book/apple.py", "x - 1", "x - 2", "apple.py:11: "),
         (
             "docs/fruit/apple.md",
-            "\nTwo causal masks are left.\n",
-            "",
-            "apple.md:31: this Chinese",
-        ),
-        (
-            "docs/fruit/apple.md",
             "sweet\n5\n",
             "sweet\n6\n",
             "apple.md:37: apple/taste has here '5', this fence '6'",
         ),
     ],
-    ids=["output", "package", "twin", "record"],
+    ids=["output", "package", "record"],
 )
 def test_a_fault_stops_the_build_and_keeps_the_old_site(
     book: Path, file: str, old: str, new: str, says: str
@@ -242,30 +235,12 @@ def test_mkdocs_jupyter_alone_leaves_out_the_other_language(
     assert "labs/pear.ipynb: not the headings of one language" in said
 
 
-def test_the_first_site_replaces_none_and_the_second_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Ready(site.Editions):
-        def start(self) -> None: ...
-
-        def ask(self, command: str, first: int = 2) -> tuple[bool, list[str]]:
-            if command == "build":
-                self.draft.mkdir(parents=True)
-            return True, []
-
-    monkeypatch.setattr(site, "SITE", tmp_path / "site")
-    for _ in range(2):
-        site.build(Ready("http://localhost/apples/"))
-        page = (tmp_path / "site/404.html").read_text("utf-8")
-        assert 'href="/apples/' in page
-        assert "{{" not in page
-        (tmp_path / "site/index.html").write_text("the old site")
-
-
 def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
     result = build(book)
     assert (result.returncode, result.stderr.strip()) == (0, "")
-    assert "the old site" not in (book / "site/index.html").read_text()
+    for page in ("index", "404"):
+        root = (book / f"site/{page}.html").read_text("utf-8")
+        assert not re.search("the old site|{{", root)
     for edition in ("zh", "en"):
         site = book / "site" / edition
         assert (site / "notebooks/apple.ipynb").exists()
