@@ -175,8 +175,6 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
         return f"code in here is never tested; {FLUSH}"
     if kind == "html" and HAN.search(re.sub(r"<[^>]*>", "", text)):
         return "HTML has no twin; write it as Markdown"
-    if kind == "heading" and not re.match(r"#{1,6} +\S", text):
-        return "write a heading as `## 中文 | English`"
     if kind == "figure" and not FIGURE.fullmatch(text):
         return 'a figure stands alone: `![…](path "…")`'
     if text.startswith("///") and text != last:

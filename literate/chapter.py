@@ -193,7 +193,7 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
 
 
 def _check_owners(chapters: list[Chapter]) -> None:
-    """Raise ChapterError for a file of the package that two chapters define, or a folder is."""
+    """Raise ChapterError for a file of the package that two chapters define."""
     owners: dict[str, str] = {}
     for chapter in chapters:
         for title, (block, *_) in chapter.modules.items():
@@ -201,11 +201,6 @@ def _check_owners(chapters: list[Chapter]) -> None:
             if (owner := owners.setdefault(title, place)) != place:
                 fault = f"{title} stands on {owner} already, and a file belongs to one chapter"
                 raise chapter.error(block, f"{fault}; move the blocks together")
-            folders = {f"{parent.as_posix()}.py" for parent in Path(title).parents}
-            within = (other for other in owners if other.startswith(f"{title[:-3]}/"))
-            if rival := next(within, next(iter(folders & owners.keys()), "")):
-                fault = f"{owners[rival]} defines {rival}, and only a module or a folder has a name"
-                raise chapter.error(block, f"{fault}; rename the title")
 
 
 def pages(root: Path = ROOT) -> list[Path]:

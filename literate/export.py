@@ -1,10 +1,8 @@
 """Export a chapter or a lab as a notebook in one language."""
 
-import ast
 import re
 from base64 import b64encode
 from html import escape
-from itertools import accumulate
 from typing import Any
 
 import nbformat
@@ -21,7 +19,8 @@ from literate.references import anchor, numbers, refer, tagged
 LINK = re.compile(
     r"\[((?:`[^`]*`|[^]`])*)\](\([^)]*\)|\[[\w.]*\])" + r"|(`+)(?:.|\n)*?\3|\$[^$]+\$"
 )
-LITERAL = re.compile(r"""([A-Za-z]*)("{3}|'{3}|"|')((?:\\.|(?!\2).)*)\2""", re.DOTALL)
+LITERAL = re.compile(r'([bfru]*)"((?:\\.|[^"\\\n])*)"')
+LITERALS = re.compile(rf"{LITERAL.pattern}(?:\s+{LITERAL.pattern})*")  # several are one text
 INSTALL = "`pip install attention-book matplotlib`"
 ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
 
@@ -129,37 +128,14 @@ def _figure(block: Block, page: Chapter, edition: str) -> str:
 
 def localize(code: str, edition: str) -> str:
     """Python with the edition's side of every `"中文 | English"` in it."""
-    lines = [line.encode() for line in code.splitlines(keepends=True)]
-    starts = [0, *accumulate(map(len, lines))]
-    source = code.encode()
-    inner: set[ast.AST] = set()
-    places = []
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.JoinedStr):
-            inner.update(each for each in ast.walk(node) if each is not node)
-        text = isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", 0), str)
-        if text and isinstance(node, ast.Constant | ast.JoinedStr) and node not in inner:
-            start = starts[node.lineno - 1] + node.col_offset
-            end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
-            places.append((start, end))
-    for start, end in sorted(places, reverse=True):
-        literal = source[start:end].decode()
-        source = source[:start] + _one_side(literal, edition).encode() + source[end:]
-    return source.decode()
 
+    def one_side(found: re.Match[str]) -> str:
+        prefixes, texts = zip(*LITERAL.findall(found[0]), strict=True)
+        text = "".join(texts)
+        ours = split_label(text, edition)
+        return found[0] if ours == text else f'{max(prefixes, key=len)}"{ours}"'
 
-def _one_side(literal: str, edition: str) -> str:
-    """One side of a string literal; of one in several pieces, as one piece."""
-    pieces = LITERAL.findall(literal)
-    if len(pieces) == 1:
-        prefix, quote, text = pieces[0]
-        return f"{prefix}{quote}{split_label(text, edition)}{quote}"
-    text = "".join(text for _, _, text in pieces)
-    if split_label(text, edition) == text:
-        return literal
-    prefix = max((prefix for prefix, _, _ in pieces), key=len)
-    quote = pieces[0][1]
-    return f"{prefix}{quote}{split_label(text, edition)}{quote}"
+    return LITERALS.sub(one_side, code)
 
 
 def _relink(found: re.Match[str]) -> str:

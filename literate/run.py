@@ -9,7 +9,6 @@ of all this: its answer must pass its check and its stub must not, in a module o
 
 import contextlib
 import doctest
-import functools
 import hashlib
 import importlib
 import io
@@ -114,19 +113,6 @@ def as_at_a_reader(printed: io.StringIO) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def own_random_numbers() -> Iterator[None]:
-    """Leave the random generators as they were."""
-    torch: Any = sys.modules.get("torch")
-    before = random.getstate(), torch and torch.get_rng_state()
-    try:
-        yield
-    finally:
-        random.setstate(before[0])
-        if torch:
-            torch.set_rng_state(before[1])
-
-
 class DiffersError(ChapterError):
     """A block is not what the chapter says; those after it can go on all the same."""
 
@@ -206,7 +192,7 @@ class Run:
         exercise = next(e for e in self.chapter.exercises if e.id == block.id)
         if block.role == "check":
             return  # it runs with both
-        with as_at_a_reader(io.StringIO()), own_random_numbers():
+        with as_at_a_reader(io.StringIO()):
             if block.role == "answer":
                 solve(exercise, block, self.path)
                 return
@@ -323,18 +309,6 @@ def pytest_configure(config: pytest.Config) -> None:
     chapters().update = config.getoption("--update-outputs")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let `-k` find a cell by the names that it binds and the heading above it."""
-    test = getattr(item, "test_definition", None)
-    with contextlib.suppress(ChapterError, StopIteration):
-        if test and item.path.suffix == ".md":
-            page = _read(item.path)
-            cell = next(c for c in page.cells if c.code.line == test.start_line)
-            bound = names(cell.code.body, page.path, cell.code.line, imports=False)
-            about = [page.above(cell.code), cell.code.id, f"line:{cell.code.line}", *bound]
-            item.extra_keyword_matches.update(filter(None, about))
-
-
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     if nextitem is None or nextitem.path != item.path:
         chapters().end(item.path)
@@ -344,9 +318,3 @@ def chapters() -> Chapters:
     """Our runner, as pytest-markdown-docs keeps it."""
     runner: Any = get_runner(None)
     return runner
-
-
-@functools.cache
-def _read(path: Path) -> Chapter:
-    root = next(folder for folder in path.parents if (folder / "docs").is_dir())
-    return read(path.relative_to(root), root)

@@ -21,12 +21,6 @@ def error(text: str) -> str:
     return str(caught.value)
 
 
-def test_the_book_reads() -> None:
-    chapters = read_all()
-    assert len(chapters) >= 29
-    assert any(chapter.modules for chapter in chapters)
-
-
 def test_twins_are_paired_block_by_block() -> None:
     parts = chapter(
         "# 苹果 | Apple\n\n第一段。\n\n- 甲\n- 乙\n\nOne.\n\n- a\n- b\n\n"
@@ -60,18 +54,11 @@ def test_a_list_may_hold_paragraphs() -> None:
     ("text", "line", "says"),
     [
         ("只有中文。\n", 1, "no English twin"),
-        ("第一段。\n\n第二段。\n\nOne only.\n", 3, "no English twin"),
         ("Only English here.\n", 1, "no Chinese twin"),
-        ("一段。\n\nOne.\n\nTwo more.\n", 5, "no Chinese twin"),
         (
             "一段。\n\n- an item\n",
             3,
             "a list of 1 items, 1 paragraphs here, a paragraph",
-        ),
-        (
-            "- 甲\n- 乙\n\n- only one\n",
-            4,
-            "1 items, 1 paragraphs here, a list of 2 items",
         ),
         ("# 只有中文\n", 1, "a heading must be `中文 | English`"),
         ("```python\nx = 1\n", 1, "this fence has no end; close it with ```"),
@@ -92,9 +79,6 @@ def test_a_list_may_hold_paragraphs() -> None:
             1,
             "would not be tested; write `python`",
         ),
-        ("```Python\nassert False\n```\n", 1, "would not be tested"),
-        ("``` {.python}\nassert False\n```\n", 1, "would not be tested"),
-        ("```python notest\nassert False\n```\n", 1, "would not be tested"),
         (
             "```python title='attention_book/apple.py'\n```\n",
             1,
@@ -103,34 +87,18 @@ def test_a_list_may_hold_paragraphs() -> None:
         ("<div>\n```python\nassert False\n```\n</div>\n", 1, "never tested"),
         ("$$\n```python\nassert False\n```\n$$\n", 1, "never tested"),
         ("<p>只有中文</p>\n", 1, "HTML has no twin"),
-        ("> 甲。\n>\n> 乙。\n\n> A.\n", 5, "1 paragraphs here"),
-        ("- 甲\n  - 乙\n\n- a\n", 4, "a list of 1 items"),
         ("| 甲 |\n|---|\n| 乙 |\n\n| a |\n|---|\n", 5, "1 rows here"),
-        ("??? note\n\n    x\n", 1, "never tested"),
-        ("小节 | Section\n-----\n", 1, "write a heading as"),
         ("## 甲 | A {#a}\n\n## 乙 | B {#a}\n", 3, "id is that of line 1"),
         ("## 甲 | 乙\n", 1, "id is empty; add {#an-id}"),
         ("/// exercise | 甲 | A\n\n///\n", 1, "a /// block is one of: note"),
         ("/// note | 甲 | A\n\n////\n", 3, "as many / as it began with"),
         ('![图](figures/a.svg "图 | A")\n', 1, "alternative text must be"),
         ("![图 | A](figures/a.svg)\n", 1, "a figure's caption must be"),
-        ("![图 | A](../diagrams/a.svg)\n", 1, "a figure's caption must be"),
-        ('![图](../diagrams/a.svg "图 | A")\n', 1, "alternative text must be"),
         ("![图 | A](a.svg) and text\n", 1, "a figure stands alone"),
         ("[甲]: https://example.org\n", 1, "no block holds this line"),
         ("```output\n1\n```\n", 1, "output that follows no"),
         (
             '```python title="apple.py"\nx = 1\n```\n',
-            1,
-            "a title is a file of",
-        ),
-        (
-            '```python title="attention_book/apple/../x.py"\n```\n',
-            1,
-            "a title is a file of",
-        ),
-        (
-            '```python title="attention_book/apple/core.txt"\n```\n',
             1,
             "a title is a file of",
         ),
@@ -242,20 +210,11 @@ def test_the_navigation_numbers_the_chapters(tmp_path: Path) -> None:
         read_all(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("titles", "says"),
-    [
-        (["apple.py"], "apple.md:1 defines attention_book/apple/core.py"),
-        (["apple/core.py"], "stands on docs/fruit/apple.md:1"),
-        (["nut.py", "nut/a.py"], "pie.md:5 defines attention_book/nut.py"),
-    ],
-)
-def test_a_file_belongs_to_one_chapter(
-    tmp_path: Path, titles: list[str], says: str
-) -> None:
+def test_a_file_belongs_to_one_chapter(tmp_path: Path) -> None:
     write(tmp_path, "fruit/apple.md", "attention_book/apple/core.py")
-    titles = [f"attention_book/{title}" for title in titles]
-    write(tmp_path, "source/pie.md", "attention_book/apple/peel.py", *titles)
-    with pytest.raises(ChapterError) as caught:
+    titles = [f"attention_book/apple/{name}.py" for name in ("peel", "core")]
+    write(tmp_path, "source/pie.md", *titles)
+    with pytest.raises(
+        ChapterError, match=r"stands on docs/fruit/apple\.md:1"
+    ):
         read_all(tmp_path)
-    assert says in str(caught.value)

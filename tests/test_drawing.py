@@ -163,13 +163,6 @@ def test_all_that_can_be_drawn() -> None:
     assert 'class="small">甲</text>' in alone
 
 
-def test_a_card_is_narrower_at_the_same_scale() -> None:
-    card = Drawing(height=92, width=230)
-    assert 'viewBox="0 0 230 92" class="' in card.render("en", "n", "")
-    alone = card.render("en", "n", "", alone=True)
-    assert 'viewBox="0 0 230 92" width="280" height="112" ' in alone
-
-
 def test_weights_shade_cells_and_none_crosses_one_out() -> None:
     drawing = Drawing(height=100)
     drawing.cells(8, 8, 1, 3, "a", weights=[[0.25, None, 1]])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from literate.blocks import ChapterError
-from literate.chapter import Chapter, read_all
+from literate.chapter import Chapter
 from literate.export import export
 from literate.tangle import EXERCISES, exercises
 from literate.weave import weave
@@ -120,45 +120,18 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             'go on with ````python check="apple-1',
         ),
         (
-            without("exercise"),
-            STUB + 1,
-            '````python exercise="apple-1"` here, got',
-        ),
-        (
-            without("answer"),
-            ANSWER + 1,
-            '````python answer="apple-1"` here, g',
-        ),
-        (
             CHAPTER[: CHAPTER.index("/// details")],
             STUB,
             "go on with `/// details | 检查 | Check` here, and the exercise",
         ),
-        (
-            CHAPTER.replace("apple-1", "2-1"),
-            STUB,
-            "go on with ````python exer",
-        ),
-        (CHAPTER.replace("| 检查 | Check", "| 甲 | A"), CHECK - 2, "检查 |"),
         (
             CHAPTER + "\n" + CHAPTER[CHAPTER.index("/// details | 答案") :],
             ANSWER + 8,
             "apple-1 should be complete, got `/// details | 答案",
         ),
         (CHAPTER.replace("练习 1", "练习 2"), 5, "this is exercise 1 of the"),
-        (CHAPTER.replace("Exercise 1", "Exercise 2"), 9, "begin it `**练习 1"),
-        (
-            CHAPTER.replace("**练习 1，削皮。**", "**练习 1，削皮**："),
-            5,
-            "begin",
-        ),
         (CHAPTER.replace("peel it.**", "peel it**."), 9, "begin it `**练习 1"),
         (CHAPTER.replace("**练习 1", "练习 1"), STUB, "no task stands above"),
-        (
-            CHAPTER + "\n" + SECOND.replace("习 2", "习 1"),
-            47,
-            "this is exercise 2",
-        ),
         (
             CHAPTER.replace("$$\nn - 1\n$$", "---"),
             STUB - 2,
@@ -182,12 +155,6 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             28,
             "a message",
         ),
-        (
-            CHAPTER.replace("3 减 1 是 2 | ", ""),
-            28,
-            'message, "中文 | English"',
-        ),
-        (CHAPTER.replace("3 减 1 是 2", "less"), 28, "says what is wrong"),
         (CHAPTER.replace(" | 3 less 1 is 2", ""), 28, "says what is wrong"),
         (
             CHAPTER.replace(
@@ -196,18 +163,6 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             ),
             ANSWER,
             "the answer does not define peel, as the stub does",
-        ),
-        (
-            CHAPTER.replace('check="apple-1"', "check"),
-            CHECK,
-            "would not be tested",
-        ),
-        (
-            CHAPTER.replace(
-                'check="apple-1"', 'check="apple-1" answer="apple-1"'
-            ),
-            CHECK,
-            "would not be tested",
         ),
     ],
 )
@@ -240,25 +195,11 @@ def test_an_answer_must_pass_its_check_and_a_stub_must_not(book: Book) -> None:
     assert f"apple.md:{STUB}: its check passes though nothing is" in said
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        (
-            "def peel(n):",
-            "import no_such_thing\n\n\ndef peel(n):",
-            "No module",
-        ),
-        ("raise NotImplementedError", "return m", "name 'm' is not defined"),
-        ("raise NotImplementedError", "raise ValueError", "ValueError"),
-    ],
-)
-def test_a_stub_must_fail_because_it_is_not_written(
-    book: Book, old: str, new: str, says: str
-) -> None:
-    book.write(CHAPTER.replace(old, new, 1))
+def test_a_stub_must_fail_because_it_is_not_written(book: Book) -> None:
+    book.write(CHAPTER.replace("raise NotImplementedError", "return m", 1))
     said = book.run().stdout
     assert "1 failed, 2 passed" in said
-    assert says in said
+    assert "name 'm' is not defined" in said
 
 
 def test_an_exercise_sees_nothing_but_itself(book: Book) -> None:
@@ -282,25 +223,11 @@ def test_an_exercise_sees_nothing_but_itself(book: Book) -> None:
     assert "name 'peel' is not defined" in book.run().stdout
 
 
-def test_an_exercise_leaves_the_chapters_random_numbers(book: Book) -> None:
-    seeded = CHAPTER.replace(
-        "import math\n", "import math\nimport random\n\nrandom.seed(1)\n"
-    )
-    cell = "```python\nimport random\n\n{}\n```\n\n"
-    same = "assert random.random() == first"
-    book.write(
-        cell.format("random.seed(2)\nfirst = random.random()\nrandom.seed(2)")
-        + seeded
-        + "\n"
-        + cell.format(same)
-    )
-    assert "5 passed" in book.run().stdout
-
-
 def test_an_exercise_runs_alone_and_counts_for_the_chapter(book: Book) -> None:
     failing = "```python\nassert False\n```\n\n"
     book.write(failing + CHAPTER)
-    assert "3 passed, 1 deselected" in book.run("-k", "apple-1").stdout
+    alone = book.run("-k", f"line:{ANSWER + failing.count(chr(10))}").stdout
+    assert "1 passed, 3 deselected" in alone
     stamp = book.root / ".cache/ran/apple"
     assert not stamp.exists()
     book.write(CHAPTER)
@@ -373,12 +300,6 @@ def test_a_task_refers_to_formulas_by_number() -> None:
     assert "\n\nUse Equation (2.1).\n\n" in task["en"]
 
 
-def test_a_book_without_exercises_has_no_file_of_them(book: Book) -> None:
-    book.write(TITLE)
-    assert book.tangle() == 0
-    assert not (book.root / EXERCISES).exists()
-
-
 def test_the_page_labels_a_stub_and_says_how_to_check_it() -> None:
     woven = weave(chapter(CHAPTER), "zh")
     assert '```python title="练习 apple-1"\ndef peel(n):' in woven
@@ -400,9 +321,3 @@ def test_a_notebook_folds_checks_and_answers() -> None:
     folded = {"jupyter": {"source_hidden": True}}
     assert check == {"tags": ["raises-exception"], **folded}
     assert answer == folded
-
-
-def test_the_exercises_of_the_book_have_ids_of_their_own() -> None:
-    ids = [e.id for chapter in read_all() for e in chapter.exercises]
-    assert len(ids) >= 4
-    assert len(set(ids)) == len(ids)
