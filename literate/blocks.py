@@ -1,6 +1,7 @@
 """Part a chapter's Markdown into blocks, and say what is wrong with any of them."""
 
 import re
+import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -114,6 +115,16 @@ def heading(block: Block) -> tuple[str, str, str]:
     zh, en = pick(text, "zh"), pick(text, "en")
     plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"[`$*]", "", en).lower())
     return zh, en, given[1] if given else plain.strip("-")
+
+
+def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[str]:
+    """The names that a block binds at its top level."""
+    try:
+        table = symtable.symtable(source, path.as_posix(), "exec")
+    except SyntaxError as error:
+        raise ChapterError(path, line + (error.lineno or 1), error.msg) from None
+    symbols = table.get_symbols()
+    return [s.get_name() for s in symbols if (imports if s.is_imported() else s.is_assigned())]
 
 
 def fenced(info: str, text: str) -> str:

@@ -8,7 +8,6 @@ and output stand once and belong to both.
 import contextlib
 import io
 import re
-import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from literate import ROOT, exercises, labs
-from literate.blocks import FIGURE, Block, ChapterError, heading, split
+from literate.blocks import FIGURE, Block, ChapterError, heading, names, split
 from literate.exercises import Exercise
 
 
@@ -213,16 +212,6 @@ def pages(root: Path = ROOT) -> list[Path]:
 def dotted(title: str) -> str:
     """The name by which Python imports a file of the package."""
     return title.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
-def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[str]:
-    """The names that a block binds at its top level."""
-    try:
-        table = symtable.symtable(source, path.as_posix(), "exec")
-    except SyntaxError as error:
-        raise ChapterError(path, line + (error.lineno or 1), error.msg) from None
-    symbols = table.get_symbols()
-    return [s.get_name() for s in symbols if (imports if s.is_imported() else s.is_assigned())]
 
 
 def defined_in(path: str, *wanted: str, root: Path = ROOT) -> dict[str, Any]:

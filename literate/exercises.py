@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from literate.blocks import HAN, Block, ChapterError
+from literate.blocks import HAN, Block, ChapterError, names
 
 
 Twin = tuple[Block, Block]
@@ -41,18 +41,7 @@ class Exercise(NamedTuple):
     @property
     def wanted(self) -> list[str]:
         """The names that the stub defines: all that the check is given."""
-        return defined(ast.parse(self.stub.body))
-
-
-def defined(tree: ast.Module) -> list[str]:
-    """The names that a module binds at its top level, imports aside."""
-    names = []
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.append(node.name)
-        for target in getattr(node, "targets", [getattr(node, "target", None)]):
-            names += [n.id for n in ast.walk(target) if isinstance(n, ast.Name)] if target else []
-    return names
+        return names(self.stub.body, Path(), 0, imports=False)
 
 
 def find(path: Path, parts: Sequence[Block | Twin]) -> list[Exercise]:
@@ -108,10 +97,12 @@ def _exercise(path: Path, parts: Sequence[Block | Twin], id_: str) -> Exercise:
         if isinstance(part, Block) and part.kind != "math":
             fault = f"between task and stub stands the {part.kind} of line {part.line}; move it"
             raise ChapterError(path, stub.line, fault)
-    wanted = _check_stub(path, stub)
+    _check_stub(path, stub)
     _check_asserts(path, check)
-    missing = set(wanted) - set(defined(_parse(path, answer)))
-    if missing:
+    wanted, given = (
+        set(names(block.body, path, block.line, imports=False)) for block in (stub, answer)
+    )
+    if missing := wanted - given:
         fault = f"the answer does not define {', '.join(sorted(missing))}, as the stub does"
         raise ChapterError(path, answer.line, fault)
     (title, text), (title_en, text_en) = _task(task, 0), _task(task, 1)
@@ -132,14 +123,14 @@ def _parse(path: Path, block: Block) -> ast.Module:
         raise ChapterError(path, block.line + (error.lineno or 1), error.msg) from None
 
 
-def _check_stub(path: Path, stub: Block) -> list[str]:
-    """The names that the stub defines, if it is one."""
-    tree = _parse(path, stub)
-    tops = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+def _check_stub(path: Path, stub: Block) -> None:
+    """Refuse a stub that defines nothing, or does not say what."""
+    tops = [
+        node for node in _parse(path, stub).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
     if not tops or not all(map(ast.get_docstring, tops)):
         fault = "a stub defines a function or a class with a docstring; write one"
         raise ChapterError(path, stub.line, fault)
-    return defined(tree)
 
 
 def _check_asserts(path: Path, check: Block) -> None:

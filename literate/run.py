@@ -30,8 +30,8 @@ from pytest_markdown_docs._runners import _Runner, get_runner, register_runner
 from pytest_markdown_docs.definitions import FenceTestDefinition
 
 from literate import ROOT
-from literate.blocks import LANGUAGES, Block, ChapterError, fenced
-from literate.chapter import PACKAGE, Cell, Chapter, dotted, names, read
+from literate.blocks import LANGUAGES, Block, ChapterError, fenced, names
+from literate.chapter import PACKAGE, Cell, Chapter, dotted, read
 from literate.exercises import Exercise
 from literate.plots import figure_svg
 from literate.tangle import tangle, write

@@ -21,8 +21,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from literate import ROOT
-from literate.blocks import ChapterError, heading
-from literate.chapter import PACKAGE, Chapter, names, read_all, read_text
+from literate.blocks import ChapterError, heading, names
+from literate.chapter import PACKAGE, Chapter, read_all, read_text
 from literate.references import refer
 
 

@@ -21,8 +21,8 @@ import nbformat
 from nbformat import v4
 
 from literate import ROOT, glossary, labs, summary
-from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, pick
-from literate.chapter import PACKAGE, Chapter, Twin, dotted, names, pages, read, read_all
+from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, names, pick
+from literate.chapter import PACKAGE, Chapter, Twin, dotted, pages, read, read_all
 from literate.drawing import draw
 from literate.explain import explain, uses
 from literate.export import export, localize

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from literate.blocks import ChapterError
-from literate.chapter import Chapter, Twin, names, read, read_all
+from literate.blocks import ChapterError, names
+from literate.chapter import Chapter, Twin, read, read_all
 
 
 PATH = Path("docs/fruit/apple.md")

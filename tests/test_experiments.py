@@ -14,7 +14,7 @@ from literate.chapter import Chapter, read
 from literate.export import export
 from literate.prose import check as check_prose
 from literate.prose import problems
-from literate.records import RECORDS, check, layout, load, parse
+from literate.records import RECORDS, caption, check, layout, load, parse
 from literate.weave import weave
 from tests.book import Book
 
@@ -38,12 +38,12 @@ def run(seed):
 
 
 def tables(results):
-    head = ["苹果 | apple", "`x`", "甜 | sweet"]
+    head = ["苹果 | apple", "`x|y`", "甜 | sweet"]
     row = [percent(results["sweet"]), spread(results["sour"], 1)]
     return {"taste": [head, ["青 | green", *row]]}
 '''
 FENCE = """```record apple/taste
-苹果 | apple  `x`                甜 | sweet
+苹果 | apple  `x|y`              甜 | sweet
 青 | green    60.0% (50.0–70.0)  2.0 (2.0–2.0)
 ```
 """
@@ -188,7 +188,7 @@ def test_an_experiment_is_named_by_its_beginning(
         ("range(3)", "range(2)", "must have 3 seeds or more, got 2"),
         ("2.0,", 'float("nan"),', "sour must be finite, got nan"),
         ("2.0,", "2.0, str(seed): 1,", "each seed must give ['sweet',"),
-        ('"`x`", ', "", "rows of taste must have 2 cells"),
+        ('"`x|y`", ', "", "rows of taste must have 2 cells"),
         ("青 | green", "", "a cell of taste must be text"),
         ('"taste"', '"the taste"', "a table's name is a word, got 'the taste"),
     ],
@@ -211,7 +211,7 @@ def test_a_faulty_experiment_is_refused(
     [
         ("apple", "pear", 3, "there is no experiments/records/pear"),
         ("taste", "colour", 3, "apple has no table colour; it has: taste"),
-        ("`x`  ", "`y`  ", 4, "this fence '苹果 | apple  `y`  甜 | sweet'"),
+        ("`x|y`  ", "`y`  ", 4, "this fence '苹果 | apple  `y`  甜 | sweet'"),
         ("\n青 | green    60.0% (50.0–70.0)  2.0 (2.0–2.0)", "", 5, "'nothing'"),
     ],
 )  # fmt: skip
@@ -279,6 +279,7 @@ def test_the_page_shows_a_table_and_what_it_rests_on(shown: Chapter) -> None:
     woven = weave(shown, "en")
     assert "```record" not in woven
     assert '| apple<small lang="zh" class="twin"' in woven
+    assert " | `x|y` | " in woven  # Python-Markdown knows code
     assert "\n|---|---:|---:|\n" in woven
     assert "| 60.0% (50.0–70.0) | 2.0 (2.0–2.0) |" in woven
     assert (
@@ -288,10 +289,17 @@ def test_the_page_shows_a_table_and_what_it_rests_on(shown: Chapter) -> None:
     assert "3 个种子的平均值（最小–最大），用 `nox" in weave(shown, "zh")
 
 
+def test_a_plain_table_says_nothing_of_a_mean() -> None:
+    found = {"command": "c", "seeds": [0, 1, 2]}
+    assert caption(found, [["a"], ["1.0"]]) == (
+        "用 `c` 重做 | Made again by `c`"
+    )
+
+
 def test_the_notebook_shows_it_in_one_language(shown: Chapter) -> None:
     (cell,) = json.loads(export(shown, "zh"))["cells"]
     text = "".join(cell["source"])
-    assert "| 苹果 | `x` | 甜 |\n|---|---:|---:|\n| 青 | 60.0%" in text
+    assert "| 苹果 | `x\\|y` | 甜 |\n|---|---:|---:|\n| 青 | 60.0%" in text
     assert "\n\n*3 个种子的平均值（最小–最大）" in text
     assert "apple |" not in text
 

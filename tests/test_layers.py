@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from literate.chapter import PACKAGE, ROOT, names
+from literate.blocks import names
+from literate.chapter import PACKAGE, ROOT
 
 
 MOST_LINES = 350

@@ -116,14 +116,6 @@ def test_each_block_runs_once_even_on_a_type_error(book: Book) -> None:
     assert "TypeError: object of type 'int'" in result.stdout
     assert "apple.md:5: this block failed, so the one on" in result.stdout
 
-    book.write(
-        "```python\nimport pathlib\n"
-        'with pathlib.Path("runs").open("a") as f:\n    f.write("x")\n'
-        "len(5)\n```\n"
-    )
-    book.run()
-    assert (book.root / "runs").read_text() == "x"
-
 
 def test_a_selected_block_brings_the_earlier_ones(book: Book) -> None:
     book.write("```python\nx = 1\n```\n\n```python\nassert x == 1\n```\n")

@@ -138,6 +138,10 @@ def test_imports_are_folded(chapter: Chapter) -> None:
     assert fold < woven.index("import math") < woven.index("\n////\n")
     assert woven.index("\n////\n") < woven.index("class Core:")
     assert "导入与公开的名字<small" in weave(chapter, "zh")
+    for name, folds in (("_check_core", True), ("core", False)):
+        page = f'# 核 | Core\n\n```python title="attention_book/apple.py"\ndef {name}(): ...\n```\n'
+        woven = weave(Chapter(chapter.path, page), "en")
+        assert ("//// details | Checks<small" in woven) == folds
 
 
 def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:

@@ -589,10 +589,6 @@ INSIDE = """tip => {
 def test_a_term_says_what_it_means(tour: Visitor, edition: str) -> None:
     """To the mouse and to the keyboard, wide and narrow, light and dark."""
     page = tour.open(f"/{edition}/attention/by-hand/")
-    ids = page.evaluate(
-        "[...document.querySelectorAll('[id]')].map(e => e.id)"
-    )
-    assert len(ids) == len(set(ids))
     assert page.locator(".tip:visible").count() == 0
     for language in ("zh", "en"):
         page.evaluate("document.documentElement.classList.add('both')")
