@@ -21,8 +21,8 @@ LINK = re.compile(
 )
 LITERAL = re.compile(r'([bfru]*)"((?:\\.|[^"\\\n])*)"')
 LITERALS = re.compile(rf"{LITERAL.pattern}(?:\s+{LITERAL.pattern})*")  # several are one text
-INSTALL = "`pip install attention-book matplotlib`"
-ABOUT = f"由《注意力之书》的一章生成。运行之前先装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it: {INSTALL}"
+INSTALL = "`pip install . matplotlib`"
+ABOUT = f"由《注意力之书》的一章生成。运行之前，先在源码的目录里装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it, in the folder of the source: {INSTALL}"
 
 CLONE = "这一章还要本书仓库里的 `corpora` 文件夹，请在仓库的根目录里运行。 | This chapter also needs the folder `corpora` of the book's repository. Run it in the root of a clone."
 
