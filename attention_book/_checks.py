@@ -1,4 +1,4 @@
-# Made from docs/source/checks.md (15ae88f542ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (752b54be4546). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checks of inputs. Explained on the page "Checking inputs"."""
 
 from collections.abc import Collection, Iterable, Mapping
@@ -19,6 +19,7 @@ from torch import Tensor
 
 __all__ = [
     "check_fields",
+    "check_head_mask",
     "check_heads",
     "check_inputs",
     "check_lengths",
@@ -103,6 +104,21 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
     if mask.ndim > len(shape) or any(m not in (1, s) for m, s in sizes):
         wanted = f"broadcast to (..., queries, keys) = {tuple(shape)}"
+        _refuse("mask", wanted, tuple(mask.shape))
+
+
+def check_head_mask(x: Tensor, mask: object) -> None:
+    """Raise ValueError for a mask whose batch would be taken for heads.
+
+    Args:
+        x: What goes into multi-head attention; three axes are a batch.
+        mask: Of three axes it must be (1, queries, keys) then; anything
+            that is no tensor passes.
+    """
+    if not isinstance(mask, Tensor) or not x.ndim == mask.ndim == 3:
+        return
+    if mask.shape[0] != 1:
+        wanted = "have four axes, (batch, heads, queries, keys)"
         _refuse("mask", wanted, tuple(mask.shape))
 
 

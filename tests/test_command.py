@@ -79,6 +79,19 @@ print(*statuses)
     assert "attention-book: no.tsv: No such file or directory\n" in err
 
 
+def test_a_file_is_loaded_without_the_compiler_of_pytorch() -> None:
+    program = """
+import sys
+from attention_book.io.checkpoints import on_meta
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT
+on_meta(ViT, ViTConfig())
+assert "torch._dynamo" not in sys.modules
+"""
+    found = start(sys.executable, "-c", program)
+    assert not found.communicate()[1].decode()
+
+
 def test_the_root_has_every_public_name_and_no_other() -> None:
     table = attention_book._modules()
     assert attention_book.__all__ == sorted(table)

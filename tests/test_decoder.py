@@ -4,6 +4,7 @@ test_transformer.py compares it with PyTorch's layers, and step by step.
 """
 
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,10 @@ from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import PackedLayout, PaddingLayout
-from attention_book.attention.positions import RotaryAttention
+from attention_book.attention.positions import (
+    ALiBiAttention,
+    RotaryAttention,
+)
 from attention_book.models.decoder import (
     Decoder,
     DecoderLayer,
@@ -128,3 +132,26 @@ def test_a_cache_saves_what_is_computed_anew_without_it() -> None:
                 decoder(tokens, source, caches=caches)
         counts.append(counter.get_total_flops() // 2)
     assert counts == [43_931_648, 1_181_696]  # as the chapter says
+
+
+@pytest.mark.parametrize("kind", [RotaryAttention, ALiBiAttention])
+def test_attention_with_positions_is_no_cross_attention(kind: Any) -> None:
+    message = "cross_attention wants no positions, got " + kind.__name__
+    with pytest.raises(ValueError, match=message):
+        DecoderLayer(D, HEADS, D_FF, cross_attention=kind)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_keys_and_values_of_one_layer_are_not_taken_for_two_layers() -> None:
+    x, memory = make_inputs()
+    decoder = make_decoder()
+    with pytest.raises(ValueError, match="memory must be a KeyValue a layer"):
+        decoder(x, decoder.project_memory(memory)[0])
+
+
+def test_layers_that_share_a_cache_are_refused() -> None:
+    x, memory = make_inputs()
+    decoder = make_decoder()
+    with pytest.raises(ValueError, match="caches must be one a layer"):
+        decoder(x, memory, caches=[KeyValueCache(TARGET)] * LAYERS)
+    assert decoder(x, memory, caches=[None] * LAYERS).shape == x.shape

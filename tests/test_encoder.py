@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.positions import RotaryAttention
 from attention_book.models.encoder import (
     Encoder,
@@ -111,3 +112,21 @@ def test_an_activation_is_a_function_not_a_name() -> None:
 def test_a_cache_for_each_layer_is_asked_for() -> None:
     with pytest.raises(ValueError, match="shorter"):
         make_encoder("pre")(make_input(), caches=[None])
+    shared = [KeyValueCache(99)] * len(make_encoder("pre").layers)
+    with pytest.raises(ValueError, match="caches must be one a layer"):
+        make_encoder("pre")(make_input(), caches=shared)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_sublayer_of_another_shape_is_refused(norm: Any) -> None:
+    def make_narrow(d_model: int, d_ff: int) -> nn.Module:
+        return nn.Linear(d_model, 1)
+
+    layer = EncoderLayer(D, HEADS, D_FF, norm=norm, feed_forward=make_narrow)
+    with pytest.raises(ValueError, match="sublayer must return the shape"):
+        layer(make_input())
+    residual = PreNorm if norm == "pre" else PostNorm
+    with pytest.raises(ValueError, match="sublayer must return the shape"):
+        residual(D)(make_input(), lambda y: y.mean(dim=1, keepdim=True))
+    with pytest.raises(ValueError, match="sublayer must return the shape"):
+        residual(D)(make_input()[:1], lambda y: y.expand(3, -1, -1))

@@ -168,6 +168,21 @@ def test_a_sentence_of_padding_gives_the_bias_alone_and_no_nan() -> None:
     assert (attention_weights(layer, x, mask=mask)[1] == 0).all()
 
 
+def test_a_mask_of_three_axes_is_not_taken_for_one_of_heads() -> None:
+    layer = make_layer()
+    x = make_inputs()[1][:1].expand(HEADS, -1, -1)
+    mask = padding_mask(torch.tensor([KEYS, 3, 1, 5]), KEYS)
+    mask = mask & causal_mask(KEYS, KEYS)
+    assert layer(x, mask=mask).shape == x.shape
+    assert layer(x, mask=mask[0]).shape == x.shape  # (1, queries, keys)
+    assert layer(x[0], mask=mask[:, 0]).shape == x[0].shape  # of heads
+    message = r"mask must have four axes, .*got \(4, 7, 7\)"
+    with pytest.raises(ValueError, match=message):
+        layer(x, mask=mask[:, 0])
+    with pytest.raises(ValueError, match=message):
+        attention_weights(layer, x, mask=mask[:, 0])
+
+
 def test_tokens_listen_do_not_leak_and_follow_a_shuffle() -> None:
     layer = make_layer()
     x, _ = make_inputs()

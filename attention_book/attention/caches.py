@@ -1,9 +1,11 @@
-# Made from docs/fast/cache.md (15233af51f70). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (efaa53de3118). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Caches of keys and values.
 
 Explained in the chapter "Key–value caches and grouped queries".
 """
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import torch
@@ -18,6 +20,7 @@ __all__ = [
     "KeyValueCache",
     "Offset",
     "StaticKeyValueCache",
+    "per_layer",
 ]
 
 
@@ -86,6 +89,18 @@ class KeyValueCache:
                     f"{name} must be {held.dtype} of shape {tuple(shape)}, "
                     f"got {x.dtype} of shape {tuple(x.shape)}"
                 )
+
+
+def per_layer(
+    caches: Sequence[KeyValueCache | None] | None, n_layers: int
+) -> Sequence[KeyValueCache | None]:
+    """Return the caches, or a None for each layer; refuse one used twice."""
+    if caches is None:
+        return [None] * n_layers
+    for one, other in combinations(caches, 2):
+        if one is other and one is not None:
+            raise ValueError("caches must be one a layer, got one twice")
+    return caches
 
 
 class StaticKeyValueCache(KeyValueCache):

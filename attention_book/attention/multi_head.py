@@ -1,11 +1,11 @@
-# Made from docs/attention/multi-head.md (1e1aece9338b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/multi-head.md (b5f2ddb5cf23). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Multi-head attention. Explained in the chapter "Multi-head attention"."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention_book._checks import check_heads, check_rate
+from attention_book._checks import check_head_mask, check_heads, check_rate
 from attention_book.attention.caches import KeyValue, KeyValueCache, Offset
 from attention_book.attention.fused import fused_attention
 from attention_book.attention.packed import Mask, PackedLayout, attend_packed
@@ -106,6 +106,7 @@ class MultiHeadAttention(nn.Module):
         mask (True = may attend) broadcasts to (*batch, heads, queries, keys);
         is_causal hides the future too.
         """
+        check_head_mask(x, mask)
         offset = 0 if cache is None else cache.length
         query = self.queries(x, offset)
         if isinstance(memory, KeyValue):
@@ -134,6 +135,7 @@ def attention_weights(
     Rows sum to 1, or to 0 where everything is hidden; in training mode they
     are what dropout leaves. Arguments are those of the layer.
     """
+    check_head_mask(x, mask)
     key, _ = attention.keys_and_values(x if memory is None else memory)
     identity = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)
     kv = KeyValue(key, identity.expand(*key.shape[:-1], -1))

@@ -1,4 +1,4 @@
-# Made from docs/attention/positions.md (b03da752484f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/positions.md (c7e6f83e2026). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Positions. Explained in the chapter "Positional encoding"."""
 
 from typing import Any
@@ -82,7 +82,8 @@ class LearnedPositions(nn.Module):
         super().__init__()
         check_size("n_positions", n_positions)
         check_size("d_model", d_model)
-        self.table = nn.Parameter(0.02 * torch.randn(n_positions, d_model))
+        table = torch.empty(n_positions, d_model)
+        self.table = nn.Parameter(nn.init.normal_(table, std=0.02))
 
     def forward(
         self, x: Float[Tensor, "*batch length d_model"], offset: Offset = 0

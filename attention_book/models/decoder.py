@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoder.md (b6d9d4057cd2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoder.md (67930dcf10af). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The decoder of a Transformer and its layers.
 
 Explained in the chapter "The decoder".
@@ -10,9 +10,10 @@ from typing import Any, Literal
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, KeyValueCache
+from attention_book.attention.caches import KeyValue, KeyValueCache, per_layer
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
+from attention_book.attention.positions import ALiBiAttention, RotaryAttention
 from attention_book.models.encoder import FeedForward, MakeAttention
 from attention_book.models.residuals import residual_connections
 
@@ -69,6 +70,9 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.self_attention = self_attention(d_model, n_heads)
         self.cross_attention = cross_attention(d_model, n_heads)
+        if isinstance(self.cross_attention, RotaryAttention | ALiBiAttention):
+            got = type(self.cross_attention).__name__
+            raise ValueError(f"cross_attention wants no positions, got {got}")
         self.feed_forward = feed_forward(d_model, d_ff)
         self.residuals = residual_connections(3, norm, d_model, dropout, eps)
 
@@ -142,10 +146,11 @@ class Decoder(nn.Module):
         there is a cache for each layer.
         """
         n = len(self.layers)
+        if isinstance(memory, KeyValue):  # a sequence of two tensors
+            raise ValueError("memory must be a KeyValue a layer, got only one")
         memories = memory if isinstance(memory, Sequence) else [memory] * n
-        caches = [None] * n if caches is None else caches
         for layer, kv, cache in zip(
-            self.layers, memories, caches, strict=True
+            self.layers, memories, per_layer(caches, n), strict=True
         ):
             x = layer(
                 x, kv, memory_mask, cache, mask=mask, is_causal=is_causal

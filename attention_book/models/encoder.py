@@ -1,4 +1,4 @@
-# Made from docs/transformer/encoder.md (f69e27490963). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (d360cf629b66). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_book._checks import check_rate, check_size
-from attention_book.attention.caches import KeyValueCache
+from attention_book.attention.caches import KeyValueCache, per_layer
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.packed import Mask
 from attention_book.models.residuals import residual_connections
@@ -152,7 +152,7 @@ class Encoder(nn.Module):
         is_causal: bool = False,
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return the tokens in their context; a cache for each layer."""
-        caches = [None] * len(self.layers) if caches is None else caches
+        caches = per_layer(caches, len(self.layers))
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, mask, cache, is_causal=is_causal)
         return self.norm(x)

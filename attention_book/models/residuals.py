@@ -1,4 +1,4 @@
-# Made from docs/transformer/residuals.md (47129f71ff4c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/residuals.md (b32232ae4a3f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Residual connections with layer normalisation.
 
 Explained in the chapter "Residual connections and normalisation".
@@ -38,7 +38,14 @@ class PostNorm(nn.Module):
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """Return LayerNorm(x + sublayer(x))."""
-        return self.norm(x + self.dropout(sublayer(x)))
+        return self.norm(self.add(x, sublayer(x)))
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return x + dropout(y); y of another shape would be broadcast."""
+        if y.shape != x.shape:
+            wanted = f"return the shape {tuple(x.shape)} of its input"
+            raise ValueError(f"sublayer must {wanted}, got {tuple(y.shape)}")
+        return x + self.dropout(y)
 
 
 class PreNorm(PostNorm):
@@ -53,7 +60,7 @@ class PreNorm(PostNorm):
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """Return x + sublayer(LayerNorm(x))."""
-        return x + self.dropout(sublayer(self.norm(x)))
+        return self.add(x, sublayer(self.norm(x)))
 
 
 def residual_connections(
