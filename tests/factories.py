@@ -23,6 +23,7 @@ from attention_book.training import (
     TrainingConfig,
     TranslationBatches,
 )
+from tests.torch_state import randomise
 
 
 NORMS = ("post", "pre")
@@ -151,6 +152,19 @@ def make_vit(seed: int = 0, **changes: Any) -> ViT:
     """Return a small model in eval mode; the same seed makes the same."""
     torch.manual_seed(seed)
     return ViT(make_vit_config(**changes)).eval()
+
+
+def make_random_vit(**changes: Any) -> ViT:
+    """Return a small model none of whose parameters is zero or one."""
+    model = make_vit(seed=1, **changes)
+    randomise(model)
+    return model
+
+
+def make_images(size: int = 15, n_channels: int = 3) -> Tensor:
+    """Return two images for make_vit's model; the same every time."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(2, n_channels, size, size, generator=generator)
 
 
 def make_varied(

@@ -36,8 +36,8 @@ from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from tests.factories import make_transformer
-from tests.test_images import a_model, timm_state
+from tests.factories import make_random_vit, make_transformer
+from tests.test_images import timm_state
 from tests.test_training import make_trainer, take_steps
 
 
@@ -303,7 +303,9 @@ def originals(
     save_model(folder / "1", classifier, labels=tuple("abcde"))
     trainer = take_steps(make_trainer(), 2)
     save_checkpoint(folder / "2", trainer, (WORDS, TARGETS))
-    timm = {k: x.contiguous() for k, x in timm_state(a_model()).items()}
+    timm = {
+        k: x.contiguous() for k, x in timm_state(make_random_vit()).items()
+    }
     save_file(timm, folder / "3")
     picture = folder / "drawn.png"
     drawn = Image.new("L", (8, 8), 255)

@@ -2,12 +2,11 @@
 
 import contextlib
 import io
+import itertools
 import json
 import os
-import struct
 import sys
 import warnings
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,23 +27,19 @@ from attention_book.generation.classifier import (
     MIN_CONFIDENCE,
     Classifier,
 )
-from attention_book.io import (
-    read_tensors,
-    save_model,
-    write_tensors,
-)
+from attention_book.io import read_tensors, save_model, write_tensors
 from attention_book.io.pretrained import from_pretrained, load_vit
 from attention_book.models.vit import ViT, resize
 from corpora.bundled import digits_model, strokes
-from tests.factories import make_transformer, make_vit
+from tests.factories import (
+    make_images,
+    make_random_vit,
+    make_transformer,
+    make_vit,
+)
 from tests.torch_state import randomise
 
 
-BATCH = 2
-SIZE = 15
-PATCH = 5
-CHANNELS = 3
-CLASSES = 7
 DIGIT_SIZES: dict[str, Any] = {
     "image_size": 8,
     "patch_size": 4,
@@ -52,75 +47,7 @@ DIGIT_SIZES: dict[str, Any] = {
 }
 
 
-def a_model(**changes: Any) -> ViT:
-    """Return a small ViT none of whose parameters is zero or one."""
-    model = make_vit(seed=1, **changes)
-    randomise(model)
-    return model
-
-
-def images(size: int = SIZE, channels: int = CHANNELS) -> Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(BATCH, channels, size, size, generator=generator)
-
-
 # Against others
-
-
-@pytest.fixture
-def hugging_face(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Their package, without torchvision: its ViT does not need it."""
-    reason = "transformers is not installed: no comparison with its ViT"
-    monkeypatch.setitem(sys.modules, "torchvision", None)
-    transformers = pytest.importorskip("transformers", reason=reason)
-    transformers.logging.disable_progress_bar()
-    return transformers
-
-
-@pytest.fixture
-def timm() -> Any:
-    reason = "timm, or a torchvision that fits torch, is not installed"
-    try:
-        import timm
-    except (ImportError, RuntimeError):
-        pytest.skip(reason)
-    return timm
-
-
-def their_vit(hugging_face: Any, **changes: Any) -> nn.Module:
-    config = {
-        "image_size": SIZE,
-        "patch_size": PATCH,
-        "num_channels": CHANNELS,
-        "num_labels": CLASSES,
-        "hidden_size": 24,
-        "num_attention_heads": 4,
-        "intermediate_size": 40,
-        "num_hidden_layers": 2,
-    }
-    torch.manual_seed(2)
-    made = hugging_face.ViTConfig(**config | changes)
-    model = hugging_face.ViTForImageClassification(made).eval()
-    randomise(model)
-    return model
-
-
-def timm_vit(timm: Any, **changes: Any) -> nn.Module:
-    config = {
-        "img_size": SIZE,
-        "patch_size": PATCH,
-        "in_chans": CHANNELS,
-        "num_classes": CLASSES,
-        "embed_dim": 24,
-        "num_heads": 4,
-        "mlp_ratio": 40 / 24,
-        "depth": 2,
-    }
-    torch.manual_seed(2)
-    made = timm.models.vision_transformer.VisionTransformer
-    model = made(**config | changes).eval()
-    randomise(model)
-    return model
 
 
 def equal_with_gradients(
@@ -130,57 +57,76 @@ def equal_with_gradients(
     ours.requires_grad_()
     found = []
     for run in (ours, call):
-        x = images().requires_grad_()
+        x = make_images().requires_grad_()
         logits = run(x)
         weight = torch.arange(logits.numel()).reshape(logits.shape).cos()
         (logits * weight).sum().backward()
         found.append((logits, x.grad))
-    for a, b in zip(*found, strict=True):
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(*found, atol=1e-5, rtol=1e-5)
     total = sum(p.grad.square().sum() for p in ours.parameters())
     other = sum(p.grad.square().sum() for p in theirs.parameters())
     torch.testing.assert_close(total, other, atol=1e-5, rtol=1e-4)
 
 
-def test_it_equals_hugging_face(hugging_face: Any, tmp_path: Path) -> None:
-    theirs = their_vit(hugging_face)
+def test_it_equals_hugging_face_at_larger_images_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)  # not needed by it
+    reason = "transformers is not installed: no comparison with its ViT"
+    transformers = pytest.importorskip("transformers", reason=reason)
+    transformers.logging.disable_progress_bar()
+    torch.manual_seed(2)
+    config = transformers.ViTConfig(
+        image_size=15,
+        patch_size=5,
+        num_labels=7,
+        hidden_size=24,
+        num_attention_heads=4,
+        intermediate_size=40,
+        num_hidden_layers=2,
+    )
+    theirs = transformers.ViTForImageClassification(config).eval()
+    randomise(theirs)
     theirs.save_pretrained(tmp_path)
     ours = from_pretrained(tmp_path).model
     assert ours.config.epsilon == 1e-12
     equal_with_gradients(ours, theirs, lambda x: theirs(x).logits)
-
-
-def test_larger_images_as_hugging_face_does(
-    hugging_face: Any, tmp_path: Path
-) -> None:
-    theirs = their_vit(hugging_face)
-    theirs.save_pretrained(tmp_path)
-    ours = from_pretrained(tmp_path).model
-    x = images(size=35)
+    x = make_images(size=35)
     expected = theirs(x, interpolate_pos_encoding=True).logits
     got = resize(ours, 35)(x)
     torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["class", "mean"])
-def test_it_equals_timm(timm: Any, tmp_path: Path, pooling: str) -> None:
+def test_it_equals_timm_at_smaller_images_too(
+    tmp_path: Path, pooling: str
+) -> None:
+    try:
+        from timm.models.vision_transformer import VisionTransformer
+    except (ImportError, RuntimeError):
+        pytest.skip("timm, or a torchvision that fits torch, is not installed")
     mean = {"class_token": False, "global_pool": "avg", "fc_norm": False}
-    theirs = timm_vit(timm, **mean if pooling == "mean" else {})
+    torch.manual_seed(2)
+    theirs = VisionTransformer(
+        img_size=15,
+        patch_size=5,
+        num_classes=7,
+        embed_dim=24,
+        num_heads=4,
+        mlp_ratio=40 / 24,
+        depth=2,
+        **mean if pooling == "mean" else {},
+    ).eval()
+    randomise(theirs)
     path = tmp_path / "timm.safetensors"
     save_file(theirs.state_dict(), path)
     ours = load_vit(path, n_heads=4)
     assert (ours.config.pooling, ours.config.epsilon) == (pooling, 1e-6)
     equal_with_gradients(ours, theirs, theirs)
-
-
-def test_smaller_images_as_timm_does(timm: Any, tmp_path: Path) -> None:
-    theirs = timm_vit(timm)
-    path = tmp_path / "timm.safetensors"
-    save_file(theirs.state_dict(), path)
-    ours = resize(load_vit(path, n_heads=4), 10)
     theirs.set_input_size((10, 10))
-    x = images(size=10)
-    torch.testing.assert_close(ours(x), theirs(x), atol=1e-5, rtol=1e-5)
+    x = make_images(size=10)
+    got = resize(ours, 10)(x)
+    torch.testing.assert_close(got, theirs(x), atol=1e-5, rtol=1e-5)
 
 
 # Checkpoints
@@ -189,7 +135,7 @@ def test_smaller_images_as_timm_does(timm: Any, tmp_path: Path) -> None:
 def timm_state(model: ViT) -> dict[str, Tensor]:
     """A model of ours, under timm's names and in its shapes."""
     state = model.state_dict()
-    weight = state["embed.weight"].view(-1, PATCH, PATCH, CHANNELS)
+    weight = state["embed.weight"].view(-1, 5, 5, 3)
     found = {
         "cls_token": state["class_token"].view(1, 1, -1),
         "pos_embed": state["positions.table"][None],
@@ -218,7 +164,7 @@ def timm_state(model: ViT) -> dict[str, Tensor]:
 
 
 def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
-    model = a_model()
+    model = make_random_vit()
     path = tmp_path / "timm.safetensors"
     state = timm_state(model)
     save_file(state, path)
@@ -226,48 +172,40 @@ def test_it_reads_what_timm_would_write(tmp_path: Path) -> None:
     found = load_vit(path, n_heads=4)
     assert torch.equal(torch.get_rng_state(), before)
     assert found.config == model.config
-    assert torch.equal(found(images()), model(images()))
+    assert torch.equal(found(make_images()), model(make_images()))
     assert not found.training
     found.embed.weight.sum().backward()
+    with pytest.raises(ValueError, match="n_heads must be a whole number >="):
+        load_vit(path)  # no shape says it
     save_file({name: x.half() for name, x in state.items()}, path)
     assert load_vit(path, n_heads=4).embed.weight.dtype == torch.float32
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "tensor", "message"),
     [
         (
-            {"blocks.1.attn.qkv.bias": None},
+            "blocks.1.attn.qkv.bias",
+            None,
             r"wanted blocks.1.attn.qkv.bias of shape \(72,\), got none",
         ),
-        ({"pos_embed": None}, "has no 'pos_embed'"),
+        ("pos_embed", None, "has no 'pos_embed'"),
         (
-            {"blocks.0.ls1.gamma": torch.zeros(24)},
-            "wanted no tensor 'blocks.0.ls1.gamma'",
-        ),
-        ({"patch_embed.proj.weight": None}, "has no 'patch_embed.proj.wei"),
-        (
-            {"blocks.7.norm1.bias": torch.zeros(24)},
+            "blocks.7.norm1.bias",
+            torch.zeros(24),
             "wanted no tensor 'blocks.7.norm1.bias'",
         ),
     ],
 )
 def test_a_checkpoint_that_does_not_fit(
-    tmp_path: Path, changes: dict[str, Tensor | None], message: str
+    tmp_path: Path, name: str, tensor: Tensor | None, message: str
 ) -> None:
-    state: dict[str, Any] = timm_state(a_model()) | changes
+    state: dict[str, Any] = timm_state(make_random_vit()) | {name: tensor}
     path = tmp_path / "timm.safetensors"
     save_file({k: v for k, v in state.items() if v is not None}, path)
     with pytest.raises(ValueError, match=message) as error:
         load_vit(path, n_heads=4)
     assert str(error.value).startswith(f"{path}: ")
-
-
-def test_heads_must_be_told_where_no_size_says_them(tmp_path: Path) -> None:
-    path = tmp_path / "timm.safetensors"
-    save_file(timm_state(a_model()), path)
-    with pytest.raises(ValueError, match="n_heads must be a whole number >="):
-        load_vit(path)
 
 
 # The classifier
@@ -294,20 +232,20 @@ def test_the_committed_weights_score_what_is_written_down() -> None:
     assert found["no digit"]["unsure"] >= 75
 
 
-@pytest.mark.parametrize("what", ["right", "unsure"])
-@pytest.mark.parametrize("kind", ["held out", "drawn", "printed", "no digit"])
-def test_the_chapter_says_what_is_written_down(kind: str, what: str) -> None:
-    if (kind, what) == ("no digit", "right"):
-        return
+def test_the_chapter_says_what_is_written_down() -> None:
     written = json.loads(digits_model.RESULTS.read_text())["seeds"]
-    means = []
-    for scores in written.values():
-        found = [scores[x][what] for x in scores if x.startswith(kind)]
-        means.append(sum(found) / len(found))
-    spread = f"({min(means):.1f}–{max(means):.1f})"
-    row = rf"{sum(means) / len(means):.1f} {spread}"
     chapter = Path("docs/source/images.md").read_text("utf-8")
-    assert chapter.count(f"| {row} |") >= 2  # in both languages
+    kinds = ("held out", "drawn", "printed", "no digit")
+    for kind, what in itertools.product(kinds, ("right", "unsure")):
+        if (kind, what) == ("no digit", "right"):
+            continue
+        means = []
+        for scores in written.values():
+            found = [scores[x][what] for x in scores if x.startswith(kind)]
+            means.append(sum(found) / len(found))
+        spread = f"({min(means):.1f}–{max(means):.1f})"
+        row = f"| {sum(means) / len(means):.1f} {spread} |"
+        assert chapter.count(row) >= 2, (kind, what)  # in both languages
 
 
 def a_face() -> Any:
@@ -387,14 +325,10 @@ def test_answers_are_probabilities_best_first(classifier: Classifier) -> None:
     assert sorted(labels) == list("0123456789")
     assert list(probabilities) == sorted(probabilities, reverse=True)
     assert abs(sum(probabilities) - 1) < 1e-5
-
-
-def test_device_and_precision(classifier: Classifier) -> None:
     coarse = Classifier.load(compute=get_compute_config("cpu", "bf16"))
     assert coarse.model.embed.weight.dtype == torch.bfloat16
-    expected = dict(classifier.classify(a_seven()))
     for label, probability in coarse.classify(a_seven()):
-        assert abs(probability - expected[label]) < 0.05
+        assert abs(probability - dict(answer)[label]) < 0.05
 
 
 def test_the_model_is_copied() -> None:
@@ -406,37 +340,24 @@ def test_the_model_is_copied() -> None:
     assert model.training
 
 
-MODES: dict[str, dict[str, Any]] = {
-    "grey": {"mode": "L"},
-    "light on dark": {"mode": "L", "ink": 230, "paper": 20},
-    "pale": {"mode": "L", "ink": 180, "paper": 220},
-    "colour": {"mode": "RGB", "ink": (20, 20, 160), "paper": (250, 240, 200)},
-    "transparent": {
-        "mode": "RGBA",
-        "ink": (9, 9, 9, 255),
-        "paper": (0, 0, 0, 0),
-    },
-    "light on nothing": {
-        "mode": "RGBA",
-        "ink": (255, 255, 255, 255),
-        "paper": (255, 255, 255, 0),
-    },
-    "grey with alpha": {"mode": "LA", "ink": (0, 255), "paper": (0, 0)},
-    "one bit": {"mode": "1", "ink": 0, "paper": 1},
-    "print": {"mode": "CMYK", "ink": (0, 0, 0, 255), "paper": (0, 0, 0, 0)},
-    "16 bits": {"mode": "I;16", "ink": 700, "paper": 60_000},
-    "32 bits": {"mode": "I", "ink": 60_000, "paper": 1_000},
-    "fractions": {"mode": "F", "ink": 0.9, "paper": 0.1},
-    "many colours": {"mode": "HSV", "ink": (0, 0, 0), "paper": (0, 0, 255)},
+MODES: dict[str, tuple[str, Any, Any]] = {  # mode, ink, paper
+    "light on dark": ("L", 230, 20),
+    "pale": ("L", 180, 220),
+    "colour": ("RGB", (20, 20, 160), (250, 240, 200)),
+    "transparent": ("RGBA", (9, 9, 9, 255), (0, 0, 0, 0)),
+    "light on nothing": ("RGBA", (255, 255, 255, 255), (255, 255, 255, 0)),
+    "one bit": ("1", 0, 1),
+    "print": ("CMYK", (0, 0, 0, 255), (0, 0, 0, 0)),
+    "16 bits": ("I;16", 700, 60_000),
+    "32 bits": ("I", 60_000, 1_000),
+    "fractions": ("F", 0.9, 0.1),
 }
 
 
 @pytest.mark.parametrize("kind", MODES)
 def test_any_mode(kind: str) -> None:
-    expected = read_digit(a_seven())
-    torch.testing.assert_close(
-        read_digit(a_seven(**MODES[kind])), expected, atol=0.02, rtol=0
-    )
+    got = read_digit(a_seven(60, *MODES[kind]))
+    torch.testing.assert_close(got, read_digit(a_seven()), atol=0.02, rtol=0)
 
 
 def test_a_palette_and_turned_pixels(tmp_path: Path) -> None:
@@ -508,7 +429,7 @@ def test_colours_that_are_equally_light() -> None:
         Image.new("RGB", (1, 1), x).convert("L") for x in (red, green)
     )
     assert one.getpixel((0, 0)) == other.getpixel((0, 0))
-    got = read_digit(a_seven(mode="RGB", ink=red, paper=green))
+    got = read_digit(a_seven(60, "RGB", red, green))
     torch.testing.assert_close(got, read_digit(a_seven()))
 
 
@@ -533,8 +454,7 @@ def test_ink_is_what_differs_from_10_to_90_percent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("noise", "floor", "atol"),
-    [(0.01, 0.14, 1e-5), (0.019, 0.176, 1e-5), (0.25, 0.5, 1e-2)],
+    ("noise", "floor", "atol"), [(0.019, 0.176, 1e-5), (0.25, 0.5, 1e-2)]
 )
 def test_noise_of_the_paper_is_no_ink(
     noise: float, floor: float, atol: float
@@ -567,23 +487,14 @@ def test_light_that_changes_slowly_is_no_ink() -> None:
     )
 
 
-def test_one_dot_of_a_large_image_is_nothing_drawn() -> None:
-    image = Image.new("L", (500, 500), 255)
-    image.putpixel((250, 250), 0)
-    with pytest.raises(ValueError, match="wanted something drawn"):
-        read_digit(image)
-
-
 @pytest.mark.parametrize("size", [8, 32])
 def test_other_input_sizes(size: int) -> None:
     model = make_vit(**DIGIT_SIZES | {"image_size": size})
-    own = Classifier(model, list("abcdefg"))
-    assert read_digit(a_seven(), size).shape == (1, size, size)
-    assert len(own.classify(a_seven())) == 7
+    assert len(Classifier(model, list("abcdefg")).classify(a_seven())) == 7
+    got = read_digit(a_seven(), size)
+    assert got.shape == (1, size, size)
     whole = read_digit(a_seven(), 64)
-    assert torch.equal(
-        read_digit(a_seven(), size), nn.AvgPool2d(64 // size)(whole)
-    )
+    assert torch.equal(got, nn.AvgPool2d(64 // size)(whole))
 
 
 def test_what_is_given_stays_as_it_is() -> None:
@@ -599,39 +510,15 @@ def saved(kind: str) -> bytes:
     return file.getvalue()
 
 
-def io_image(data: bytes) -> Any:
-    return Image.open(io.BytesIO(data))
-
-
-def truncated(kind: str) -> bytes:
-    return saved(kind)[: len(saved(kind)) // 2]
-
-
-def huge() -> bytes:
-    """A PNG that claims to be 20,000 by 20,000."""
-    head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 0, 0, 0, 0)
-    chunks = (b"IHDR" + head, b"IDAT" + zlib.compress(b"0"))
-    file = b"\x89PNG\r\n\x1a\n"
-    for chunk in chunks:
-        file += struct.pack(">I", len(chunk) - 4) + chunk
-        file += struct.pack(">I", zlib.crc32(chunk))
-    return file
-
-
 @pytest.mark.parametrize(
-    ("name", "data", "message"),
+    ("data", "message"),
     [
-        ("a.png", b"hello", "wanted an image, got another kind of file"),
-        ("b.png", b"", "wanted an image, got another kind of file"),
-        ("c.png", truncated("PNG"), "wanted an image, got: "),
-        ("d.jpg", truncated("JPEG"), "wanted an image, got: "),
-        ("e.png", huge(), r"wanted an image, got: Image size \(400000000 pix"),
+        (b"hello", "wanted an image, got another kind of file"),
+        (saved("PNG")[:99], "wanted an image, got: "),
     ],
 )
-def test_what_is_no_image(
-    tmp_path: Path, name: str, data: bytes, message: str
-) -> None:
-    path = tmp_path / name
+def test_what_is_no_image(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "a.png"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=message) as error:
         read_digit(path)
@@ -656,48 +543,49 @@ def test_whatever_byte_of_a_png_is_flipped(tmp_path: Path) -> None:
 def test_wherever_a_file_ends_too_early(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"seven.{kind}"
     data = saved(kind)
-    expected = read_digit(io_image(data))
+    path.write_bytes(data)
+    expected = read_digit(path)
     for end in range(0, len(data) - 1, 1 + len(data) // 100):
         path.write_bytes(data[:end])
         with contextlib.suppress(ValueError):
             assert torch.equal(read_digit(path), expected)
 
 
-def test_a_picture_that_is_only_suspiciously_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", [1_000, 3_000])  # Pillow refuses, or warns
+def test_a_picture_that_is_suspiciously_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 3000)  # 3,600 warn
-    a_seven().save(tmp_path / "seven.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+    a_seven(60).save(tmp_path / "seven.png")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # as a reader may have it
         with pytest.raises(ValueError, match="an image, got: Image size"):
             read_digit(tmp_path / "seven.png")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="image, got no regular file"):
-        read_digit(tmp_path / "pipe")
-
-
-def test_no_file_and_no_permission(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="image, got no regular file"):
-        read_digit(tmp_path)
+def test_only_a_regular_file_is_read_and_no_pipe_waited_for(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(FileNotFoundError):
         read_digit(tmp_path / "nothing.png")
+    with pytest.raises(ValueError, match="image, got no regular file"):
+        read_digit(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ValueError, match="image, got no regular file"):
+            read_digit(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "F"])
 @pytest.mark.parametrize("shade", [0, 255])
 def test_nothing_is_drawn(tmp_path: Path, mode: str, shade: int) -> None:
     wanted = "wanted something drawn, got an empty image"
-    image = Image.new(
-        mode, (30, 30), (shade,) * 4 if mode == "RGBA" else shade
-    )
+    colour = (shade,) * 4 if mode == "RGBA" else shade
+    image = Image.new(mode, (500, 500), colour)
     with pytest.raises(ValueError, match=f"^image: {wanted}"):
         read_digit(image)
     if mode == "L":
+        image.putpixel((250, 250), 255 - shade)  # one dot is nothing either
         image.save(tmp_path / "empty.png")
         with pytest.raises(ValueError, match=f"empty.png: {wanted}"):
             read_digit(tmp_path / "empty.png")
@@ -734,13 +622,11 @@ def test_a_file_that_is_no_classifier(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_no_classifier() -> None:
-    for changes in {"n_channels": 3}, {"n_classes": 9}:
-        model = make_vit(**DIGIT_SIZES | {"n_classes": 10} | changes)
-        with pytest.raises(ValueError, match="must have n_channels and n_cl"):
-            Classifier(model, list("0123456789"))
-
-
-def test_a_model_of_an_image_size_that_does_not_fit() -> None:
-    model = make_vit(**DIGIT_SIZES | {"image_size": 12})
-    with pytest.raises(ValueError, match="image_size must divide 64, got 12"):
-        Classifier(model, list("abcdefg"))
+    for changes, message in (
+        ({"n_channels": 3}, "must have n_channels and n_cl"),
+        ({"n_classes": 9}, "must have n_channels and n_cl"),
+        ({"image_size": 12}, "image_size must divide 64, got 12"),
+    ):
+        model = make_vit(**DIGIT_SIZES | changes)
+        with pytest.raises(ValueError, match=message):
+            Classifier(model, list("abcdefg"))

@@ -35,7 +35,7 @@ from attention_book.models.config import TextConfig
 from attention_book.models.language import CausalLanguageModel
 from attention_book.models.text import TextEncoder, TokenClassifier
 from attention_book.tokenizers.special_tokens import EOS
-from tests.test_images import a_model
+from tests.factories import make_random_vit
 from tests.torch_state import randomise
 
 
@@ -764,11 +764,16 @@ def test_what_no_class_of_theirs_does_is_not_written(tmp_path: Path) -> None:
             CausalLanguageModel(TextConfig(**sizes, n_segments=2)),
             "a GPT2LMHeadModel has n_segments = 0",
         ),
-        (a_model(pooling="mean"), "a ViTForImage.* has pooling = 'class'"),
+        (
+            make_random_vit(pooling="mean"),
+            "a ViTForImage.* has pooling = 'class'",
+        ),
     ]
     for model, message in cases:
         with pytest.raises(ValueError, match=message):
             save_pretrained(tmp_path / "new", Pretrained(model))
     with pytest.raises(ValueError, match="labels must be 7, got 1"):
-        save_pretrained(tmp_path / "new", Pretrained(a_model(), labels=("a",)))
+        save_pretrained(
+            tmp_path / "new", Pretrained(make_random_vit(), labels=("a",))
+        )
     assert not [*tmp_path.iterdir()]
