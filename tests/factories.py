@@ -36,6 +36,14 @@ KINDS: list[dict[str, Any]] = [  # of a Transformer: each choice once or twice
     {"norm": "pre", "positions": "alibi", "n_kv_heads": 2},
 ]
 
+SOURCES = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5, 5], [4, 9, 8, 7]]
+GENERATORS: list[dict[str, Any]] = [  # of translations, by each path
+    {"positions": positions, "norm": norm, "n_kv_heads": n, "feed_forward": ff}
+    for positions in POSITIONS
+    for norm, n, ff in (("pre", None, "gelu"), ("post", 2, "swiglu"))
+]
+GENERATORS += [{"n_kv_heads": 1}, {"positions": "rotary", "n_kv_heads": 3}]
+
 
 class Largest(TorchDispatchMode):
     """Record the size of the largest tensor that is made inside `with`."""

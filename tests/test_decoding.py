@@ -4,7 +4,6 @@ import itertools
 import math
 import sys
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import pytest
@@ -29,19 +28,16 @@ from attention_book.generation.generate import rows_to_keep
 from attention_book.interpret import trace
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
-from tests.factories import make_transformer, make_varied
+from tests.factories import (
+    GENERATORS,
+    NORMS,
+    SOURCES,
+    make_transformer,
+    make_varied,
+)
 
 
 MAX = 9
-SOURCES = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5, 5], [4, 9, 8, 7]]
-KINDS = [
-    {"positions": positions, "norm": norm, "n_kv_heads": n_kv_heads}
-    for positions, norm, n_kv_heads in itertools.product(
-        ("sinusoidal", "learned", "rotary", "alibi"),
-        ("post", "pre"),
-        (None, 2, 1),
-    )
-]
 
 
 @pytest.fixture(scope="module")
@@ -62,33 +58,27 @@ def next_log_probs(
     return logits[0, -1].log_softmax(-1)
 
 
-def recompute(
-    model: Transformer, source: Sequence[int], max_length: int = MAX
-) -> list[int]:
+def recompute(model: Transformer, source: Sequence[int]) -> list[int]:
     """Greedy search without a cache."""
     token_ids: list[int] = []
-    while len(token_ids) < max_length and token_ids[-1:] != [EOS]:
+    while len(token_ids) < MAX and token_ids[-1:] != [EOS]:
         log_probs = next_log_probs(model, source, token_ids)
         token_ids.append(int(log_probs.argmax()))
     return token_ids
 
 
-@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("kind", GENERATORS)
 def test_generating_equals_recomputing(
-    kinds: dict[str, Any], unchecked: None
+    kind: dict[str, Any], unchecked: None
 ) -> None:
-    model = make_varied(SOURCES, **kinds)
+    model = make_varied(SOURCES, **kind)
     expected = [recompute(model, source) for source in SOURCES]
-    assert generate(model, *pad(SOURCES), max_length=MAX) == expected
+    for n in (1, 3, MAX):
+        found = generate(model, *pad(SOURCES), max_length=n)
+        assert found == [token_ids[:n] for token_ids in expected]
     for source, token_ids in zip(SOURCES, expected, strict=True):
         found = generate(model, *pad([source]), max_length=MAX)
         assert found == [token_ids]
-
-
-def test_no_more_than_max_length_is_generated(model: Transformer) -> None:
-    for n in (1, 3):
-        expected = [recompute(model, source, n) for source in SOURCES]
-        assert generate(model, *pad(SOURCES), max_length=n) == expected
 
 
 DECODERS: dict[str, Any] = {
@@ -103,11 +93,14 @@ def test_padding_of_the_source_is_hidden(
     name: str, model: Transformer
 ) -> None:
     decoder = DECODERS[name](model)
-    table = torch.tensor([[3, 4, 0, 0], [5, 0, 0, 0]])
-    other = torch.tensor([[3, 4, 9, 8], [5, 7, 6, 12]])
-    lengths = torch.tensor([2, 1])
     first, again = (
-        decoder.prefill(each, lengths, 1)[1].clone() for each in (table, other)
+        decoder.prefill(torch.tensor(table), torch.tensor([2, 1]), 1)[
+            1
+        ].clone()
+        for table in (
+            [[3, 4, 0, 0], [5, 0, 0, 0]],
+            [[3, 4, 9, 8], [5, 7, 6, 12]],
+        )
     )
     torch.testing.assert_close(first, again)
 
@@ -117,22 +110,23 @@ def test_what_a_decoder_refuses(name: str, model: Transformer) -> None:
     decoder = DECODERS[name](model)
     table, lengths = pad([[3, 4], [5]])
     for search in generate, beam_search:
-        for wrong in [0, 2], [1, 3], [-1, 2]:
+        for wrong in [0, 2], [1, 3]:
             with pytest.raises(ValueError, match="must be from 1 to 2"):
                 search(decoder, table, torch.tensor(wrong), max_length=5)
-        for n in 0, -1:
-            with pytest.raises(ValueError, match="max_length must be at le"):
-                search(decoder, table, lengths, max_length=n)
-        assert search(decoder, table[:0], lengths[:0], max_length=3) == []
+        with pytest.raises(ValueError, match="max_length must be at least 1"):
+            search(decoder, table, lengths, max_length=0)
+    for option, wanted in {"beam_size": 1, "length_penalty": 0}.items():
+        says = f"{option} must be at least {wanted}, got -1"
+        with pytest.raises(ValueError, match=says):
+            beam_search(decoder, table, lengths, max_length=3, **{option: -1})
 
 
 def test_the_fewest_rows_move() -> None:
     for active in itertools.product((False, True), repeat=6):
         kept = rows_to_keep(active)
-        n = sum(active)
         assert sorted(kept) == [row for row in range(6) if active[row]]
         moved = [row for place, row in enumerate(kept) if place != row]
-        assert len(moved) == n - sum(active[:n])
+        assert len(moved) == sum(active[sum(active) :])
 
 
 def check_log_probs(model: Transformer, found: Sequence[Hypothesis]) -> None:
@@ -147,28 +141,29 @@ def check_log_probs(model: Transformer, found: Sequence[Hypothesis]) -> None:
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_log_probabilities_are_those_of_the_model(
-    name: str, model: Transformer
+    name: str, model: Transformer, unchecked: None
 ) -> None:
     decoder = DECODERS[name](model)
     plain = generate(model, *pad(SOURCES), max_length=MAX)
+    assert all(math.isnan(hypothesis.log_prob) for hypothesis in plain)
     banned = sorted({hypothesis[0] for hypothesis in plain} - {EOS})
     for suppress in [], banned:
         options: dict[str, Any] = {"max_length": MAX, "suppress": suppress}
-        for alpha in 0.6, 3.0:
-            found = beam_search(
-                decoder, *pad(SOURCES), length_penalty=alpha, **options
-            )
-            check_log_probs(model, found)
-            assert not {*suppress} & {i for row in found for i in row}
         found = generate(
             decoder, *pad(SOURCES), with_log_probs=True, **options
         )
-        check_log_probs(model, found)
-        assert not {*suppress} & {i for row in found for i in row}
         one = beam_search(decoder, *pad(SOURCES), beam_size=1, **options)
         assert one == found
+        beams = [
+            beam_search(
+                decoder, *pad(SOURCES), length_penalty=alpha, **options
+            )
+            for alpha in (0.6, 3.0)
+        ]
+        for each in found, *beams:
+            check_log_probs(model, each)
+            assert not {*suppress} & {i for row in each for i in row}
     assert found != plain
-    assert all(math.isnan(hypothesis.log_prob) for hypothesis in plain)
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -207,10 +202,8 @@ NOT = -math.inf
     [
         ({}, [2, 0, 3, 1]),
         ({"temperature": 0.5}, [4, 0, 6, 2]),
-        ({"temperature": 2.0}, [1, 0, 1.5, 0.5]),
         ({"top_k": 2}, [2, NOT, 3, NOT]),
         ({"top_k": 9}, [2, 0, 3, 1]),
-        ({"top_p": 0.6}, [NOT, NOT, 3, NOT]),
         ({"top_p": 0.7}, [2, NOT, 3, NOT]),
         ({"top_p": 0.9}, [2, NOT, 3, 1]),
         ({"top_k": 2, "top_p": 0.73}, [NOT, NOT, 3, NOT]),
@@ -274,12 +267,8 @@ def test_all_randomness_comes_from_the_generator(model: Transformer) -> None:
     [
         ("temperature", 0.0, "positive"),
         ("temperature", math.nan, "positive"),
-        ("temperature", True, "a number"),
-        ("top_k", 0, "at least 1"),
         ("top_k", 1.5, "a whole number"),
-        ("top_p", 0.0, r"in \(0, 1\]"),
         ("top_p", 1.1, r"in \(0, 1\]"),
-        ("top_p", math.nan, r"in \(0, 1\]"),
         ("top_p", "1", "a number"),
     ],
 )
@@ -317,31 +306,27 @@ def all_translations(
 SMALL_SOURCES = [[3, 4, 5], [4], [5, 3]]
 
 
-@cache
-def small_model(norm: str) -> Transformer:
+@pytest.fixture(scope="module", params=NORMS)
+def small(
+    request: pytest.FixtureRequest,
+) -> tuple[Transformer, list[dict[tuple[int, ...], float]]]:
+    """A model of few words, and all that it can say of each source."""
     sizes = {"source_vocab_size": 6, "target_vocab_size": 5}
-    return make_varied(SMALL_SOURCES, norm=norm, **sizes)
+    model = make_varied(SMALL_SOURCES, norm=request.param, **sizes)
+    every = [all_translations(model, source, 4) for source in SMALL_SOURCES]
+    return model, every
 
 
-@cache
-def translations_of_small(norm: str) -> list[dict[tuple[int, ...], float]]:
-    model = small_model(norm)
-    return [all_translations(model, source, 4) for source in SMALL_SOURCES]
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_a_wide_beam_finds_the_best_of_all(
-    alpha: float, norm: str, unchecked: None
+    alpha: float, small: Any, unchecked: None
 ) -> None:
+    model, translations = small
     best = []
-    for every in translations_of_small(norm):
+    for every in translations:
         assert sum(map(math.exp, every.values())) == pytest.approx(1)
-        score_of = {
-            t: p / ((5 + len(t)) / 6) ** alpha for t, p in every.items()
-        }
-        best.append(max(every, key=score_of.__getitem__))
-    model = small_model(norm)
+        scores = {t: p / ((5 + len(t)) / 6) ** alpha for t, p in every.items()}
+        best.append(list(max(scores, key=scores.__getitem__)))
     found = beam_search(
         model,
         *pad(SMALL_SOURCES),
@@ -349,7 +334,7 @@ def test_a_wide_beam_finds_the_best_of_all(
         beam_size=5**4,
         length_penalty=alpha,
     )
-    assert [tuple(token_ids) for token_ids in found] == best
+    assert found == best
     assert found != generate(model, *pad(SMALL_SOURCES), max_length=4)
 
 
@@ -384,30 +369,26 @@ def recompute_beam(
     return max(finished)[1]
 
 
-@pytest.mark.parametrize("alpha", [0.6, 3.0])
-@pytest.mark.parametrize("beam_size", [2, 3, 5])
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        {"positions": "sinusoidal"},
-        {"positions": "rotary", "n_kv_heads": 2},
-        {"positions": "alibi", "norm": "pre"},
-    ],
-)
-def test_beams_equal_recomputing(
-    alpha: float, beam_size: int, kinds: dict[str, Any], unchecked: None
+def check_beams(
+    model: Transformer,
+    sources: list[list[int]],
+    n: int,
+    width: int,
+    alpha: float,
 ) -> None:
-    model = make_varied(SOURCES, **kinds)
-    found = beam_search(
-        model,
-        *pad(SOURCES),
-        max_length=MAX,
-        beam_size=beam_size,
-        length_penalty=alpha,
-    )
-    for source, token_ids in zip(SOURCES, found, strict=True):
-        expected = recompute_beam(model, source, MAX, beam_size, alpha)
-        assert token_ids == expected
+    options = {"beam_size": width, "length_penalty": alpha}
+    found = beam_search(model, *pad(sources), max_length=n, **options)
+    for source, token_ids in zip(sources, found, strict=True):
+        assert token_ids == recompute_beam(model, source, n, width, alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.6, 3.0])
+@pytest.mark.parametrize("beam_size", [2, 5])
+@pytest.mark.parametrize("kind", GENERATORS[1::3])
+def test_beams_equal_recomputing(
+    alpha: float, beam_size: int, kind: dict[str, Any], unchecked: None
+) -> None:
+    check_beams(make_varied(SOURCES, **kind), SOURCES, MAX, beam_size, alpha)
 
 
 @pytest.mark.parametrize(
@@ -418,29 +399,7 @@ def test_beams_of_few_words(
     seed: int, beam_size: int, unchecked: None
 ) -> None:
     model = make_transformer(seed, source_vocab_size=6, target_vocab_size=5)
-    found = beam_search(
-        model,
-        *pad(SMALL_SOURCES),
-        max_length=6,
-        beam_size=beam_size,
-        length_penalty=3.0,
-    )
-    for source, token_ids in zip(SMALL_SOURCES, found, strict=True):
-        assert token_ids == recompute_beam(model, source, 6, beam_size, 3.0)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"beam_size": 0}, "beam_size must be at least 1, got 0"),
-        ({"length_penalty": -0.1}, "length_penalty must be at least 0, got -"),
-    ],
-)
-def test_a_beam_that_makes_no_sense(
-    wrong: dict[str, Any], says: str, model: Transformer
-) -> None:
-    with pytest.raises(ValueError, match=says):
-        beam_search(model, *pad([[3]]), max_length=3, **wrong)
+    check_beams(model, SMALL_SOURCES, 6, beam_size, 3.0)
 
 
 def test_translations_are_scored() -> None:
@@ -458,14 +417,13 @@ def test_translations_are_scored() -> None:
     assert one.bleu == pytest.approx(100 * math.prod(parts) ** 0.25, rel=1e-4)
 
 
-def test_scores_need_one_reference_each() -> None:
+def test_scores_need_one_reference_each_and_a_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for references in [], ["a", "b"]:
         n = len(references)
         with pytest.raises(ValueError, match=f"for each of .*got {n} for 1"):
             score(["a"], references)
-
-
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     with pytest.raises(ImportError, match=r"^run first: pip install sacre"):
         score(["a"], ["a"])
