@@ -196,7 +196,7 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
         "Seq2Seq": (Seq2Seq, sizes),
         "ViTConfig": (
             ViTConfig,
-            {"patch_size": 16, "n_heads": 6, "dropout": 0.1, "epsilon": 1e-6},
+            {"patch_size": 16, "n_heads": 6, "dropout": 0.1, "eps": 1e-6},
         ),
         "TextConfig": (
             TextConfig,
@@ -208,7 +208,7 @@ def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
                 "n_heads": 6,
                 "norm": "post",
                 "activation": "gelu",
-                "epsilon": 1e-5,
+                "eps": 1e-5,
             },
         ),
         "TextEncoder": (TextEncoder(text_config), texts),

@@ -24,6 +24,7 @@ from attention_book.io import (
     save_model,
     write_tensors,
 )
+from attention_book.io.progress import _check_fingerprint
 from attention_book.models.config import ViTConfig
 from attention_book.models.mask_predict import (
     MaskedTransformer,
@@ -247,6 +248,19 @@ def test_metadata_that_is_not_a_models(
     rewrite(saved, **metadata)
     with pytest.raises(ValueError, match=f"^{saved}: {message}"):
         load_model(saved)
+
+
+def test_the_old_name_of_eps_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    save_model(path, make_vit(eps=3e-4))
+    config = json.dumps(vars(make_vit(eps=3e-4).config))
+    rewrite(path, config=config.replace("eps", "epsilon"))
+    assert load_model(path).model.config.eps == 3e-4
+    trainer = make_trainer()
+    trainer.model = make_vit()
+    old = fingerprint(trainer)
+    old["config"] = old["config"].replace("eps", "epsilon")
+    _check_fingerprint(trainer, old)
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_it_equals_hugging_face_at_larger_images_too(
     randomise(theirs)
     theirs.save_pretrained(tmp_path)
     ours = from_pretrained(tmp_path).model
-    assert ours.config.epsilon == 1e-12
+    assert ours.config.eps == 1e-12
     equal_with_gradients(ours, theirs, lambda x: theirs(x).logits)
     x = make_images(size=35)
     expected = theirs(x, interpolate_pos_encoding=True).logits
@@ -121,7 +121,7 @@ def test_it_equals_timm_at_smaller_images_too(
     path = tmp_path / "timm.safetensors"
     save_file(theirs.state_dict(), path)
     ours = load_vit(path, n_heads=4)
-    assert (ours.config.pooling, ours.config.epsilon) == (pooling, 1e-6)
+    assert (ours.config.pooling, ours.config.eps) == (pooling, 1e-6)
     equal_with_gradients(ours, theirs, theirs)
     theirs.set_input_size((10, 10))
     x = make_images(size=10)

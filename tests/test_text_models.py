@@ -42,7 +42,7 @@ def test_it_equals_pytorchs_encoder(
     norm: str, activation: str, is_causal: bool
 ) -> None:
     trunk = make_trunk(
-        norm=norm, activation=activation, epsilon=1e-3, n_segments=2
+        norm=norm, activation=activation, eps=1e-3, n_segments=2
     )
     layer = torch.nn.TransformerEncoderLayer(
         WIDTH,
@@ -134,9 +134,7 @@ def test_every_parameter_learns() -> None:
 
 
 def test_by_default_it_is_as_large_as_bert() -> None:
-    config = TextConfig(
-        vocab_size=30522, n_segments=2, norm="post", epsilon=1e-12
-    )
+    config = TextConfig(vocab_size=30522, n_segments=2, norm="post", eps=1e-12)
     with torch.device("meta"):
         trunk = TextEncoder(config)
     # Devlin et al. (2019), §3: 110M, with the pooler of 590,592
@@ -148,7 +146,7 @@ def test_by_default_it_is_as_large_as_bert() -> None:
     [
         ({"n_segments": -1}, "n_segments must be a whole number >= 0, got -1"),
         ({"n_heads": 5}, "n_heads must divide d_model = 24, got 5"),
-        ({"epsilon": 0}, "epsilon must be positive, got 0"),
+        ({"eps": 0}, "eps must be positive, got 0"),
         ({"activation": "swish"}, "activation must be one of .*, got 'swish'"),
     ],
 )

@@ -127,8 +127,8 @@ def test_nothing_given_is_changed() -> None:
         assert torch.equal(value, state[name])
 
 
-def test_every_normalisation_has_the_epsilon() -> None:
-    parts = make_random_vit(epsilon=3e-4).modules()
+def test_every_normalisation_has_the_eps() -> None:
+    parts = make_random_vit(eps=3e-4).modules()
     found = [part.eps for part in parts if isinstance(part, nn.LayerNorm)]
     assert found == [3e-4] * (2 * 2 + 1)
 

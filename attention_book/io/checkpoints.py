@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (546860d0abd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (ab320fc084c2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Whole models in one file each, with tokenizers and labels.
 
 Explained on the page "Files and checkpoints".
@@ -201,7 +201,8 @@ def read_header(file: TensorFile) -> SavedModel:
     if "losses" in tensors:  # a checkpoint has more, which is not looked at
         tensors = {k: x for k, x in tensors.items() if k.startswith("model.")}
     try:
-        config = json.loads(metadata["config"])
+        text = metadata["config"].replace("epsilon", "eps")  # its old name
+        config = json.loads(text)
         model = _meta_model(name, config, len(tensors))
         unique = map(tokenizer_from_json, _parse_list(metadata["tokenizers"]))
         made = list(unique)  # what both sides share, once

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (4f5ca1293a4e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (c79b3e8ac242). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checkpoints of training: the model's file, with all that resuming takes.
 
 Explained on the page "Files and checkpoints".
@@ -37,7 +37,8 @@ def fingerprint(trainer: Trainer) -> dict[str, str]:
 def _check_fingerprint(trainer: Trainer, metadata: dict[str, str]) -> None:
     """Raise ValueError unless the metadata are of this trainer's run."""
     for kind, wanted in fingerprint(trainer).items():
-        made = json.loads(metadata.get(kind, "{}"))
+        text = metadata.get(kind, "{}").replace("epsilon", "eps")
+        made = json.loads(text)
         for name, value in json.loads(wanted).items():
             if made.get(name) != value:
                 got = printable(repr(made.get(name)), 100)

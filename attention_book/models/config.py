@@ -1,4 +1,4 @@
-# Made from docs/source/configurations.md (64d92da806e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/configurations.md (f815595fe1a6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How large a model is. Explained on the page "Configurations"."""
 
 from collections.abc import Callable
@@ -146,7 +146,7 @@ class TextConfig:
         norm: Layer normalisation after each sublayer, as in BERT, or before
             it, as in GPT-2.
         activation: Of the feed-forward networks; gelu_tanh is GPT-2's.
-        epsilon: What layer normalisation adds to the variance.
+        eps: What layer normalisation adds to the variance.
 
     Source: Devlin et al. (2019), §3; Radford et al. (2019), §2.3.
     """
@@ -161,7 +161,7 @@ class TextConfig:
     dropout: float = 0.1
     norm: Literal["post", "pre"] = "pre"
     activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
-    epsilon: float = 1e-5
+    eps: float = 1e-5
 
     def __post_init__(self) -> None:
         _check_sizes(self, n_segments=0)
@@ -182,7 +182,7 @@ class ViTConfig:
         n_layers: Number of layers.
         dropout: Dropout rate, applied as in the paper's appendix B.1.
         pooling: What is classified: a class token, or the mean of all.
-        epsilon: What layer normalisation adds to the variance.
+        eps: What layer normalisation adds to the variance.
 
     Source: Dosovitskiy et al. (2021), table 1.
     """
@@ -197,7 +197,7 @@ class ViTConfig:
     n_layers: int = 12
     dropout: float = 0.0
     pooling: Literal["class", "mean"] = "class"
-    epsilon: float = 1e-6
+    eps: float = 1e-6
 
     def __post_init__(self) -> None:
         _check_sizes(self, n_classes=0)
@@ -215,7 +215,7 @@ class ViTConfig:
 
 def _check_sizes(config: TextConfig | ViTConfig, **least: int) -> None:
     """Raise ValueError if a field is wrong; least are other least values."""
-    check_fields(config, least=least, rates=["dropout"], positive=["epsilon"])
+    check_fields(config, least=least, rates=["dropout"], positive=["eps"])
     check_heads(config.d_model, config.n_heads, config.n_heads)
 
 

@@ -1,4 +1,4 @@
-# Made from docs/language/language-models.md (b5f5834b5316). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/language-models.md (fc71d6f9a2f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """GPT and BERT. Explained in the chapter "BERT and GPT"."""
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class MaskedLanguageModel(nn.Module):
         d_model = config.d_model
         self.encoder = TextEncoder(config)
         self.transform = nn.Linear(d_model, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=config.epsilon)
+        self.norm = nn.LayerNorm(d_model, eps=config.eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
     def forward(

@@ -1,4 +1,4 @@
-# Made from docs/language/tasks.md (99a1a3f072e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (32b25f10d2b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The trunk of models that read text, and classifiers.
 
 Explained in the chapter "Three shapes of task".
@@ -58,7 +58,7 @@ class TextEncoder(nn.Module):
             nn.init.normal_(self.segments.weight, std=0.02)
         self.embedding_norm: nn.Module = nn.Identity()
         if c.norm == "post":
-            self.embedding_norm = nn.LayerNorm(c.d_model, eps=c.epsilon)
+            self.embedding_norm = nn.LayerNorm(c.d_model, eps=c.eps)
         self.dropout = nn.Dropout(c.dropout)
         activation = _ACTIVATIONS[c.activation]
         self.encoder = make_encoder(
@@ -68,7 +68,7 @@ class TextEncoder(nn.Module):
             c.d_ff,
             norm=c.norm,
             dropout=c.dropout,
-            eps=c.epsilon,
+            eps=c.eps,
             feed_forward=partial(FeedForward, activation=activation),
         )
 

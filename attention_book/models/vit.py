@@ -1,4 +1,4 @@
-# Made from docs/beyond/vit.md (12e165430560). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/vit.md (eb5c1a3aadf8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The Vision Transformer. Explained in the chapter of that name."""
 
 import copy
@@ -69,7 +69,7 @@ class ViT(nn.Module):
             c.n_heads,
             c.d_ff,
             dropout=c.dropout,
-            eps=c.epsilon,
+            eps=c.eps,
             feed_forward=feed_forward,
         )
         self.head: nn.Module = nn.Identity()

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (6875840a0f4d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (79a6966b7b79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Three models of BERT, as transformers saves them.
 
 Explained on the page "Folders of pretrained models".
@@ -72,7 +72,7 @@ _SEQUENCE = Family(
         "intermediate_size": ("d_ff", 3072),
         "num_hidden_layers": ("n_layers", 12),
         "hidden_dropout_prob": ("dropout", 0.1),
-        "layer_norm_eps": ("epsilon", 1e-12),
+        "layer_norm_eps": ("eps", 1e-12),
         "hidden_act": ("activation", "gelu"),
     },
     fixed={

@@ -1,4 +1,4 @@
-# Made from docs/language/pretrained.md (1fe082a157e5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/pretrained.md (e10c6fd1da90). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """GPT-2, as transformers saves it.
 
 Explained in the chapter "Pretrained weights".
@@ -53,7 +53,7 @@ GPT2 = Family(
         "n_inner": ("d_ff", lambda fields: 4 * fields["d_model"]),
         "n_layer": ("n_layers", 12),
         "resid_pdrop": ("dropout", 0.1),
-        "layer_norm_epsilon": ("epsilon", 1e-5),
+        "layer_norm_epsilon": ("eps", 1e-5),
         "activation_function": ("activation", "gelu_new"),
     },
     fixed={  # GPT-2 has switches that change the function; ours has none

@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (62277dfa6c29). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (50fb3877993e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Vision Transformers, as transformers and timm save them.
 
 Explained on the page "Folders of pretrained models".
@@ -89,7 +89,7 @@ _CLASSIFIER = Family(
         "intermediate_size": ("d_ff", 3072),
         "num_hidden_layers": ("n_layers", 12),
         "hidden_dropout_prob": ("dropout", 0.0),
-        "layer_norm_eps": ("epsilon", 1e-12),
+        "layer_norm_eps": ("eps", 1e-12),
     },
     fixed={"model_type": "vit", "qkv_bias": True, "hidden_act": "gelu"},
     fields={"pooling": "class"},
@@ -145,7 +145,7 @@ def _timm_config(tensors: Tensors, n_heads: int | None) -> ViTConfig:
         d_ff=len(tensors["blocks.0.mlp.fc1.bias"]),
         n_layers=min(len(layers), len(tensors) // TENSORS_A_LAYER),
         pooling="class" if has_class else "mean",
-        epsilon=1e-6,
+        eps=1e-6,
     )
 
 
