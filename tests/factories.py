@@ -18,7 +18,9 @@ from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import (
+    SINGLE_PROCESS,
     Example,
+    ParallelStrategy,
     Trainer,
     TrainingConfig,
     TranslationBatches,
@@ -128,17 +130,21 @@ def make_examples(n: int = 20, seed: int = 0) -> list[Example]:
     return [(draw(13), [BOS, *draw(11), EOS]) for _ in range(n)]
 
 
-def make_trainer(seed: int = 0, **changes: Any) -> Trainer:
-    """Return a trainer of a small model; changes are those of its config."""
-    options: dict[str, Any] = {
-        "max_steps": 20,
-        "batch_tokens": 30,
-        "warmup_steps": 3,
-        "learning_rate": 1e-2,
-    }
-    config = TrainingConfig(**options | changes)
-    model = make_transformer(seed, dropout=0.1)
-    return Trainer(model, TranslationBatches(make_examples(), config), config)
+TRAINING = TrainingConfig(
+    max_steps=20, batch_tokens=21, warmup_steps=3, learning_rate=1e-2
+)
+
+
+def make_trainer(
+    config: TrainingConfig = TRAINING,
+    examples: list[Example] | None = None,
+    strategy: ParallelStrategy = SINGLE_PROCESS,
+    **changes: Any,
+) -> Trainer:
+    """Return a trainer of a small model; the changes are those of the model."""
+    batches = TranslationBatches(examples or make_examples(17), config)
+    model = make_transformer(**changes)
+    return Trainer(model, batches, config, strategy=strategy)
 
 
 def make_vit_config(**changes: Any) -> ViTConfig:

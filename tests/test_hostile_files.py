@@ -36,9 +36,9 @@ from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from tests.factories import make_random_vit, make_transformer
+from tests.factories import make_random_vit, make_trainer, make_transformer
 from tests.test_images import timm_state
-from tests.test_training import make_trainer, take_steps
+from tests.test_training import take_steps
 
 
 MOST = 64 * 2**20  # bytes that a file may take before it is refused

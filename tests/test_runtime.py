@@ -4,6 +4,7 @@ import importlib
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,6 @@ from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     Batch,
-    Trainer,
     TrainingConfig,
     TranslationBatches,
     loading,
@@ -48,6 +48,7 @@ from attention_book.training import (
 )
 from tests.factories import (
     POSITIONS,
+    TRAINING,
     make_examples,
     make_trainer,
     make_transformer,
@@ -247,7 +248,7 @@ def restored() -> Iterator[None]:
 
 
 def test_the_validation_loss_is_in_fp32_and_without_cudnn() -> None:
-    trainer = make_trainer(precision="bf16")
+    trainer = make_trainer(replace(TRAINING, precision="bf16"))
     seen: list[tuple[str, set[str], torch.dtype]] = []
 
     def look(module: object, inputs: object, output: torch.Tensor) -> None:
@@ -360,10 +361,7 @@ def test_inference_takes_a_copy() -> None:
 
 def test_fp16_scales_and_a_step_that_overflows_is_dropped() -> None:
     config = TrainingConfig(max_steps=9, batch_tokens=100, precision="fp16")
-    model = make_transformer(norm="pre")
-    trainer = Trainer(
-        model, TranslationBatches(make_examples(5), config), config
-    )
+    trainer = make_trainer(config, make_examples(5), norm="pre")
     trainer.scaler.load_state_dict(
         trainer.scaler.state_dict() | {"scale": 2.0**60}  # too much
     )
@@ -412,11 +410,11 @@ def test_no_float64_goes_to_a_device(tmp_path: Path) -> None:
         torch.ones(2).double()
     file = tmp_path / "checkpoint"
     with _WithoutFloat64():
-        trainer = make_trainer()
+        trainer = make_trainer(dropout=0.1)
         trainer.step()
         validation_loss(trainer, trainer.batches)
         save_checkpoint(file, trainer)
-        resumed = make_trainer(seed=1)
+        resumed = make_trainer(seed=1, dropout=0.1)
         resumed.model.to(device)
         load_checkpoint(file, resumed)
         assert resumed.step() == trainer.step()
