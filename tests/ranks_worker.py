@@ -48,15 +48,11 @@ from attention_book.training.parallel import (
     DataParallel,
     FullyShardedDataParallel,
 )
-from tests.factories import make_config, make_examples
+from tests import factories
+from tests.factories import make_examples, make_transformer
 
 
-SIZES: dict[str, Any] = {
-    "d_model": 12,
-    "n_heads": 2,
-    "d_ff": 20,
-    "dropout": 0.3,
-}
+SIZES: dict[str, Any] = {"d_model": 12, "n_heads": 2, "dropout": 0.3}
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "tied": {
@@ -67,13 +63,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "rotary": {"positions": "rotary", "feed_forward": "swiglu"},
 }
-CONFIG = TrainingConfig(
-    max_steps=12,
-    batch_tokens=21,
-    accumulation_steps=6,
-    warmup_steps=3,
-    learning_rate=1e-2,
-)
+CONFIG = replace(factories.TRAINING, max_steps=12, accumulation_steps=6)
 
 
 def make_trainer(
@@ -82,10 +72,7 @@ def make_trainer(
     **changes: Any,
 ) -> Trainer:
     """Return the trainer that all processes, and the tests, make alike."""
-    torch.manual_seed(1)
-    model = Transformer(make_config(**SIZES | changes))
-    batches = TranslationBatches(make_examples(17, seed=2), config)
-    return Trainer(model, batches, config, strategy=strategy)
+    return factories.make_trainer(config, None, strategy, **SIZES | changes)
 
 
 def save(out: Path, trainer: Trainer) -> None:
@@ -187,7 +174,7 @@ def distribute(strategy: ParallelStrategy, folder: Path) -> dict[str, Any]:
         return translation_loss(model, batch)
 
     examples = [([i + 3] * (i % 4 + 1), [1, 3, 2]) for i in range(31)]
-    model = Transformer(make_config(**SIZES | {"source_vocab_size": 34}))
+    model = make_transformer(**SIZES | {"source_vocab_size": 34})
     config = replace(CONFIG, batch_tokens=12)
     batches = TranslationBatches(examples, config)
     trainer = Trainer(model, batches, config, loss_fn, strategy)
@@ -223,13 +210,8 @@ def fail(strategy: ParallelStrategy, folder: Path, how: str) -> None:
 
 
 JOBS: dict[str, Callable[..., Any]] = {
-    "compare": compare,
-    "half": half,
-    "saved": saved,
-    "resumed": resumed,
-    "distribute": distribute,
-    "agree": agree,
-    "fail": fail,
+    job.__name__: job
+    for job in (compare, half, saved, resumed, distribute, agree, fail)
 }
 
 

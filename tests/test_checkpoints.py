@@ -53,11 +53,6 @@ SOURCE = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
 TARGET = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
 
 
-@pytest.fixture(scope="module")
-def subwords() -> BPETokenizer:
-    return BPETokenizer.train(["low lower lowest"] * 3, 262)
-
-
 def make_masked() -> MaskedTransformer:
     config = vars(make_config(target_vocab_size=12)) | {"dropout": 0.4}
     return MaskedTransformer(
@@ -134,9 +129,8 @@ def test_every_configuration_comes_back(
     assert torch.equal(again(*TOKEN_INPUTS), model(*TOKEN_INPUTS))
 
 
-def test_subwords_are_kept_with_the_model(
-    tmp_path: Path, subwords: BPETokenizer
-) -> None:
+def test_subwords_are_kept_with_the_model(tmp_path: Path) -> None:
+    subwords = BPETokenizer.train(["low lower lowest"] * 3, 262)
     n = len(subwords)
     path = tmp_path / "model"
     shared = make_transformer(
@@ -167,12 +161,10 @@ class Transducer(Tokenizer):
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
-        (lambda: nn.Linear(2, 3), {}, "model must be a .*, got a Linear$"),
-        (lambda: Translator(make_config()), {}, "got a Translator$"),
         (
-            make_transformer,
-            {"tokenizers": (SOURCE, SOURCE)},
-            r"tokenizers must have .* \[13, 11\], got \[13, 13\]$",
+            lambda: Translator(make_config()),
+            {},
+            "model must be a .*, got a Translator$",
         ),
         (
             make_transformer,
@@ -217,7 +209,6 @@ SMALL = json.dumps([json.dumps({"words": [*SPECIAL_TOKENS, "a", "b"]})] * 2)
     [
         ({"model": "Translator"}, "wanted a .*, ViT, got Translator$"),
         ({"model": "ViT"}, "is no model of ours: .*source_vocab_size"),
-        ({"config": "3"}, "is no model of ours"),
         ({"tokenizers": "not JSON"}, "is no model of ours"),
         ({"tokenizers": '["{}"]'}, "has no 'subwords'$"),
         ({"tokenizer_of": "[0, 7]"}, "is no model of ours"),
@@ -442,10 +433,6 @@ def test_a_pickle_is_refused_and_never_run(tmp_path: Path) -> None:
         (
             lambda: make_trainer(n_layers=1),
             "made with config n_layers = 2, wanted 1$",
-        ),
-        (
-            lambda: make_trainer(norm="pre"),
-            "made with config norm = 'post', wanted 'pre'$",
         ),
         (
             lambda: make_trainer(replace(CONFIG, seed=1)),
