@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from literate import glossary, labs
-from literate.blocks import Block, heading
+from literate.blocks import LANGUAGES, Block, heading
 from literate.chapter import Chapter, Twin
 from literate.glossary import Term, Use
 
@@ -43,7 +43,7 @@ def explain(page: Chapter, terms: tuple[Term, ...]) -> Explained:
     texts = ([[twin[i].text for _, _, twin in group] for group in sections] for i in (0, 1))
     (zh, in_zh), (en, in_en) = (
         glossary.link(text, language, terms, place)
-        for text, language in zip(texts, glossary.LANGUAGES, strict=True)
+        for text, language in zip(texts, LANGUAGES, strict=True)
     )
     for group, ours, theirs in zip(sections, zh, en, strict=True):
         for (_, number, twin), one, other in zip(group, ours, theirs, strict=True):

@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 import jieba
 
 from literate import ROOT
-from literate.blocks import Block, ChapterError
+from literate.blocks import LANGUAGES, Block, ChapterError
 from literate.chapter import SOURCE, order, read
 
 
 GLOSSARY = Path("docs/glossary.md")
-LANGUAGES = ("zh", "en")
 # Where no term is looked for: an exercise's title, code, formulas, links, tags, attributes.
 CLOSED = re.compile(
     r"^\*\*(?:练习|Exercise)[^*]*\*\*|(`+)(?:.|\n)*?\1|\$[^$]+\$|!?\[(?:`[^`]*`|[^]`])*\](?:\([^)]*\)|\[[^]]*\])"

@@ -61,7 +61,7 @@ def _width(text: str) -> int:
 def check(page: Chapter, root: Path = ROOT) -> None:
     """Raise ChapterError for the first fence that is not the table it says it is."""
     for block, name, title in fences(page):
-        _, table = _find(page, block, root)
+        table = _table(page, block, name, title, root)
         how = f"if the record is right, run: nox -s experiments -- {name} --tables"
         for line, (got, want) in enumerate(zip_longest(parse(block.body), table), block.line + 1):
             if got != want:
@@ -70,19 +70,16 @@ def check(page: Chapter, root: Path = ROOT) -> None:
                 raise ChapterError(page.path, line, fault)
 
 
-def _find(page: Chapter, block: Block, root: Path) -> tuple[dict[str, Any], Table]:
-    """The record and the table that a fence names."""
-    _, _, reference = block.info.partition(" ")
-    name, _, title = reference.partition("/")
+def _table(page: Chapter, block: Block, name: str, title: str, root: Path) -> Table:
+    """The table that a fence names."""
     try:
-        record = load(name, root)
+        tables: dict[str, Table] = load(name, root)["tables"]
     except FileNotFoundError:
         fault = f"there is no {(RECORDS / name).as_posix()}.json"
         raise page.error(block, f"{fault}; run: nox -s experiments -- {name}") from None
-    if title not in record["tables"]:
-        there = ", ".join(record["tables"])
-        raise page.error(block, f"{name} has no table {title}; it has: {there}")
-    return record, record["tables"][title]
+    if title not in tables:
+        raise page.error(block, f"{name} has no table {title}; it has: {', '.join(tables)}")
+    return tables[title]
 
 
 def rewrite(name: str, root: Path = ROOT) -> list[Path]:
@@ -92,10 +89,10 @@ def rewrite(name: str, root: Path = ROOT) -> list[Path]:
         if not (root / path).exists() or path.suffix != ".md":
             continue
         page = read(path, root)
-        found = [block for block, of, _ in fences(page) if of == name]
+        found = [(block, title) for block, of, title in fences(page) if of == name]
         lines = page.text.split("\n")
-        for block in reversed(found):
-            _, table = _find(page, block, root)
+        for block, title in reversed(found):
+            table = _table(page, block, name, title, root)
             end = block.line + block.body.count("\n")
             lines[block.line : end] = layout(table).splitlines()
         if (text := "\n".join(lines)) != page.text:
