@@ -14,7 +14,7 @@ from dataclasses import is_dataclass
 import pytest
 
 import attention_book
-from literate.chapter import PACKAGE, ROOT
+from literate.chapter import PACKAGE, ROOT, pages, read
 
 
 NOT_ON_A_GPU_MACHINE = (
@@ -99,6 +99,16 @@ def test_every_public_name_of_a_module_is_there_and_documented() -> None:
             thing = getattr(module, name)
             if inspect.isfunction(thing) or inspect.isclass(thing):
                 assert inspect.getdoc(thing), f"{info.name}.{name}"
+
+
+def test_each_module_names_a_page_that_explains_it() -> None:
+    """In quotes, by its English title, or as "the chapter of that name"."""
+    heads = [read(path).blocks[0].text for path in pages()]
+    titles = {head.partition(" | ")[2].partition(" {")[0] for head in heads}
+    for path in (ROOT / PACKAGE).glob("**/[!_]*.py"):
+        text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        quoted = re.findall('"([^"]+)"', text.replace("\n", " "))
+        assert "of that name" in text or titles & set(quoted), (path, text)
 
 
 def test_no_page_swallows_a_word_of_a_docstring() -> None:
