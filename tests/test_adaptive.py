@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValue, KeyValueCache
+from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.entmax import EntmaxAttention, entmax, entmax15
 from attention_book.attention.functional import causal_mask, padding_mask
 from attention_book.attention.gates import GatedAttention, expected_heads
@@ -45,6 +45,7 @@ from experiments.attention_tasks import (
     weight_of_others,
 )
 from tests.factories import make_transformer, make_varied, make_vit
+from tests.test_bad_input import assert_named_or_works
 from tests.torch_state import randomise
 
 
@@ -85,24 +86,15 @@ def test_rows_sum_to_one_and_some_weights_are_zero(
     f, alpha = transform
     s = scores(2, 3, 11)
     weights = f(s)
-    torch.testing.assert_close(
-        weights.sum(-1), torch.ones(2, 3, dtype=torch.float64)
-    )
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3).double())
     assert (weights >= 0).all()
     assert (weights == 0).any()
     gap = s.amax(-1, keepdim=True) - s
     assert (weights[gap >= 1 / (alpha - 1)] == 0).all()
-
-
-def test_adding_a_constant_changes_nothing_and_order_is_kept(
-    transform: tuple[Transform, float],
-) -> None:
-    f, _ = transform
-    s = scores(5, 7)
-    torch.testing.assert_close(f(s + 100), f(s))
-    order = torch.randperm(7)
-    torch.testing.assert_close(f(s[:, order]), f(s)[:, order])
-    assert (f(s).sort(-1).values == f(s.sort(-1).values)).all()
+    torch.testing.assert_close(f(s + 100), weights)
+    order = torch.randperm(11)
+    torch.testing.assert_close(f(s[..., order]), weights[..., order])
+    assert (weights.gather(-1, s.argsort(-1)).diff() >= 0).all()
 
 
 def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
@@ -122,27 +114,25 @@ def test_alpha_near_one_is_softmax_and_above_is_sparser() -> None:
     assert all(a < b for a, b in itertools.pairwise(zeros))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_exact_and_bisected_agree(dtype: torch.dtype) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "atol"), [(torch.float32, 2e-6), (torch.float64, 1e-12)]
+)
+def test_exact_and_bisected_agree(dtype: torch.dtype, atol: float) -> None:
     s = scores(3, 200, 257, scale=1.0).to(dtype)
-    atol = 2e-6 if dtype == torch.float32 else 1e-12
     for exact, alpha in ((sparsemax, 2.0), (entmax15, 1.5)):
-        torch.testing.assert_close(
-            exact(s), entmax(s, torch.tensor(alpha)), atol=atol, rtol=0
-        )
+        bisected = entmax(s, torch.tensor(alpha))
+        torch.testing.assert_close(exact(s), bisected, atol=atol, rtol=0)
 
 
-def test_ties_and_single_keys(transform: tuple[Transform, float]) -> None:
+def test_ties_single_keys_and_huge_scores(
+    transform: tuple[Transform, float],
+) -> None:
     f, _ = transform
     torch.testing.assert_close(f(torch.zeros(2, 5)), torch.full((2, 5), 0.2))
     assert f(torch.tensor([[3.0]])).tolist() == [[1.0]]
     two = f(torch.tensor([5.0, 5.0, -90.0]))
     torch.testing.assert_close(two, torch.tensor([0.5, 0.5, 0.0]))
     assert f(torch.zeros(3, 0)).shape == (3, 0)
-
-
-def test_huge_scores_are_no_nan(transform: tuple[Transform, float]) -> None:
-    f, _ = transform
     s = torch.tensor([3e38, 1e38, 0.0, -3e38])
     assert f(s).tolist() == [1, 0, 0, 0]
     mask = torch.tensor([False, True, True, True])
@@ -228,17 +218,14 @@ def test_eager_attention_is_multi_head_attention() -> None:
     assert isinstance(eager, EagerAttention)
     x, memory = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
     mask = padding_mask(torch.tensor([7, 3]), 7)
-    for found in (plain, eager):
+    own = padding_mask(torch.tensor([5, 3]), 5).flip(-1)
+    for arguments in (
+        {"memory": memory, "mask": mask},
+        {"is_causal": True},
+        {"mask": own, "is_causal": True},
+    ):
         torch.testing.assert_close(
-            found(x, memory, mask), plain(x, memory, mask)
-        )
-        torch.testing.assert_close(
-            found(x, is_causal=True), plain(x, is_causal=True)
-        )
-        own = padding_mask(torch.tensor([5, 3]), 5).flip(-1)
-        torch.testing.assert_close(
-            found(x, mask=own, is_causal=True),
-            plain(x, mask=own, is_causal=True),
+            eager(x, **arguments), plain(x, **arguments)
         )
 
 
@@ -280,6 +267,10 @@ def test_caches_and_packing_give_the_same(layer: EagerAttention) -> None:
     packed = layer(layout.unpad(x), mask=PackedLayout(layout, layout))
     padded = layer(x, mask=padding_mask(lengths, 5))
     torch.testing.assert_close(packed, layout.unpad(padded))
+    if not isinstance(layer, SpanAttention):  # which is for self-attention
+        memory = torch.randn(2, 7, 24)
+        ready_made = layer.keys_and_values(memory)
+        torch.testing.assert_close(layer(x, ready_made), layer(x, memory))
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -299,23 +290,16 @@ def layers_of(model: nn.Module) -> dict[str, MultiHeadAttention]:
     }
 
 
-def test_alpha_begins_where_it_is_told() -> None:
-    for alpha in (1.1, 1.5, 1.9):
-        layer = EntmaxAttention(24, 3, alpha=alpha)
-        torch.testing.assert_close(layer.alpha, torch.full((3,), alpha))
-
-
 def test_each_head_learns_its_alpha() -> None:
     torch.manual_seed(0)
+    begun = EntmaxAttention(24, 3, alpha=1.9).alpha
+    torch.testing.assert_close(begun, torch.full((3,), 1.9))
     layer = EntmaxAttention(24, 3)
     assert layer.alpha.tolist() == [1.5] * 3
-    x = torch.randn(2, 5, 24)
     s = torch.randn(2, 3, 5, 7)
     torch.testing.assert_close(layer.weights(s, None), entmax15(s))
-    layer(x).square().sum().backward()
-    gradient = layer.alpha_logits.grad
-    assert gradient is not None
-    assert (gradient != 0).all()
+    layer(torch.randn(2, 5, 24)).square().sum().backward()
+    assert (layer.alpha_logits.grad != 0).all()
 
 
 def test_the_soft_mask_is_the_formula() -> None:
@@ -324,20 +308,18 @@ def test_the_soft_mask_is_the_formula() -> None:
     nn.init.normal_(layer.span_logits)
     q, n = 2, 7  # the last queries
     s = torch.randn(2, 3, q, n)
-    mask = causal_mask(q, n)
-    found = layer.weights(s, mask)
-    for h in range(3):
+    found = layer.weights(s, causal_mask(q, n))
+    for h, t in itertools.product(range(3), range(q)):
         z = layer.spans[h].item()
-        for t in range(q):
-            position = n - q + t
-            m = [
-                min(max((2.5 + z - (position - r)) / 2.5, 0), 1)
-                if r <= position
-                else 0.0
-                for r in range(n)
-            ]
-            e = torch.tensor(m) * s[0, h, t].exp()
-            torch.testing.assert_close(found[0, h, t], e / e.sum())
+        position = n - q + t
+        m = [
+            min(max((2.5 + z - (position - r)) / 2.5, 0), 1)
+            if r <= position
+            else 0.0
+            for r in range(n)
+        ]
+        e = torch.tensor(m) * s[0, h, t].exp()
+        torch.testing.assert_close(found[0, h, t], e / e.sum())
 
 
 def test_spans_get_gradients_and_are_penalised() -> None:
@@ -350,8 +332,8 @@ def test_spans_get_gradients_and_are_penalised() -> None:
     assert gradient is not None
     assert gradient.isfinite().all()
     assert (gradient != 0).all()
-    layer.zero_grad()
-    mean_span(nn.Sequential(layer, SpanAttention(24, 1, max_span=2)))
+    two = nn.Sequential(layer, SpanAttention(24, 1, max_span=2))
+    assert mean_span(two).item() == (3 * 4 + 1) / 4
 
 
 def test_a_span_hides_what_is_far() -> None:
@@ -370,9 +352,7 @@ class WholeSpanAttention(SpanAttention):
     attend = EagerAttention.attend
 
 
-@pytest.mark.parametrize(
-    ("n", "ramp"), [(9, 1.0), (12, 1.5), (13, 1.0), (29, 1.5)]
-)
+@pytest.mark.parametrize(("n", "ramp"), [(9, 1.0), (13, 1.0), (29, 1.5)])
 def test_far_keys_are_left_out_and_nothing_changes(
     n: int, ramp: float
 ) -> None:
@@ -389,19 +369,17 @@ def test_far_keys_are_left_out_and_nothing_changes(
         each.square().sum().backward()
     for a, b in zip(cut.parameters(), whole.parameters(), strict=True):
         torch.testing.assert_close(a.grad, b.grad)
-    torch.testing.assert_close(
-        attention_weights(cut, x, is_causal=True),
-        attention_weights(whole, x, is_causal=True),
+    found, wanted = (
+        attention_weights(each, x, is_causal=True) for each in (cut, whole)
     )
+    torch.testing.assert_close(found, wanted)
 
 
 def test_only_near_keys_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = []
     inner = SpanAttention.weights
 
-    def weights(
-        layer: SpanAttention, scores: Tensor, mask: Tensor | None
-    ) -> Tensor:
+    def weights(layer: Any, scores: Tensor, mask: Any) -> Tensor:
         shapes.append(tuple(scores.shape))
         return inner(layer, scores, mask)
 
@@ -450,10 +428,11 @@ def test_replacing_leaves_the_model_and_all_else() -> None:
     replaced = replace_attention(
         model, SpanAttention, ending="self_attention", max_span=5
     )
-    kinds = {k: type(v) for k, v in layers_of(replaced).items()}
-    for name, kind in kinds.items():
+    for name, layer in layers_of(replaced).items():
         is_self = name.endswith("self_attention")
-        assert kind is (SpanAttention if is_self else MultiHeadAttention)
+        assert type(layer) is (
+            SpanAttention if is_self else MultiHeadAttention
+        )
     assert {type(v) for v in layers_of(model).values()} == {MultiHeadAttention}
     after = replaced.state_dict()
     for name, value in before.items():
@@ -542,30 +521,22 @@ def test_silent_heads_are_removed_heads() -> None:
     IncrementalDecoder(silent)
 
 
-def test_a_pruned_layer_trains_and_copies() -> None:
-    torch.manual_seed(0)
+def test_a_pruned_layer_trains() -> None:
     model = nn.ModuleDict({"a": MultiHeadAttention(24, 3, bias=False)})
     small = prune_heads(model, {"a": (2, 0, 2)})["a"]
-    assert [tuple(p.shape) for p in small.parameters()] == [
-        (8, 24),
-        (16, 24),
-        (24, 8),
-    ]
+    shapes = [tuple(p.shape) for p in small.parameters()]
+    assert shapes == [(8, 24), (16, 24), (24, 8)]
     small(torch.randn(2, 5, 24)).sum().backward()
     assert all(p.grad is not None for p in small.parameters())
-    assert all(p.is_leaf for p in small.parameters())
 
 
-def test_heads_that_share_keys_are_not_removed() -> None:
+def test_only_heads_of_a_whole_plain_layer_are_removed() -> None:
     model = nn.ModuleDict({"a": MultiHeadAttention(24, 6, n_kv_heads=2)})
     with pytest.raises(ValueError, match="got 2 heads of keys for 6"):
         prune_heads(model, {"a": [0]})
     eager = nn.ModuleDict({"a": EagerAttention(24, 6)})
     with pytest.raises(ValueError, match="got EagerAttention"):
         prune_heads(eager, {"a": [0]})
-
-
-def test_a_layer_that_lost_heads_is_not_replaced() -> None:
     model = nn.ModuleDict({"a": MultiHeadAttention(24, 6)})
     small = prune_heads(model, {"a": [0, 5]})
     with pytest.raises(ValueError, match="got PrunedAttention with 4"):
@@ -584,20 +555,18 @@ def adapt(model: Any) -> dict[str, Any]:
 
 
 def test_what_was_adapted_is_saved_as_its_state(tmp_path: Path) -> None:
-    model = make_varied(SOURCES)
+    model = make_transformer()
+    path = tmp_path / "state.pt"
+    message = "which load_model makes, got {} as 'encoder"
     for kind, adapted in adapt(model).items():
-        with pytest.raises(
-            ValueError, match=f"which load_model makes, got {kind} as 'encoder"
-        ):
+        with pytest.raises(ValueError, match=message.format(kind)):
             save_model(tmp_path / "model", adapted)
-        assert not list(tmp_path.iterdir())
+        assert not (tmp_path / "model").exists()
         randomise(adapted)
-        path = tmp_path / "state.pt"
         torch.save(adapted.state_dict(), path)
-        again = adapt(make_varied(SOURCES))[kind]
+        again = adapt(model)[kind]
         again.load_state_dict(torch.load(path, weights_only=True))
         torch.testing.assert_close(run(again.eval()), run(adapted.eval()))
-        path.unlink()
 
 
 def test_importance_is_the_derivative_by_the_head() -> None:
@@ -613,22 +582,17 @@ def test_importance_is_the_derivative_by_the_head() -> None:
     found = head_importance(model, losses)
     assert list(found) == list(layers_of(model))
     eps = 1e-4
-    for name in list(found)[::2]:
-        for h in (0, 4):
-            moved = []
-            for sign in (1, -1):
-                other = replace_attention(model, MultiHeadAttention)
-                layer = layers_of(other)[name]
-                with torch.no_grad():
-                    weight = layer.out_proj.weight.view(24, 6, 4)
-                    weight[:, h] *= 1 + sign * eps
-                moved.append([loss.item() for loss in losses(other)])
-            slopes = [
-                abs(up - down) / (2 * eps)
-                for up, down in zip(*moved, strict=True)
-            ]
-            wanted = sum(slopes) / len(slopes)
-            assert found[name][h].item() == pytest.approx(wanted, rel=1e-5)
+    for name, h in itertools.product([*found][::2], (0, 4)):
+        moved = []
+        for sign in (1, -1):
+            other = replace_attention(model, MultiHeadAttention)
+            layer = layers_of(other)[name]
+            with torch.no_grad():
+                weight = layer.out_proj.weight.view(24, 6, 4)
+                weight[:, h] *= 1 + sign * eps
+            moved.append(torch.stack([*losses(other)]))
+        wanted = (moved[0] - moved[1]).abs().mean().item() / (2 * eps)
+        assert found[name][h].item() == pytest.approx(wanted, rel=1e-5)
     with pytest.raises(ValueError, match="one for each example, got none"):
         head_importance(model, lambda model: [])
 
@@ -649,20 +613,9 @@ def test_one_seed_lies_within_the_recorded_spread() -> None:
     assert sum(spans) / 4 < 4
 
 
-def test_keys_and_values_ready_made_are_taken(layer: EagerAttention) -> None:
-    if isinstance(layer, SpanAttention):
-        pytest.skip("spans are for self-attention")
-    x, memory = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
-    kv = layer.keys_and_values(memory)
-    assert isinstance(kv, KeyValue)
-    torch.testing.assert_close(layer(x, kv), layer(x, memory))
-
-
 @pytest.mark.usefixtures("unchecked")
 @torch.no_grad()
 def test_whatever_is_given_works_or_is_named() -> None:
-    from tests.test_bad_input import assert_named_or_works
-
     s, mask = scores(2, 3, 5, 7), scores(2, 3, 5, 7, seed=1) > 0
     alpha = torch.full((3, 1, 1), 1.5, dtype=torch.float64)
     cases: list[tuple[Callable[..., Any], dict[str, Any]]] = [
