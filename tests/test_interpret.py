@@ -29,7 +29,6 @@ from attention_book.interpret import (
     without_heads,
 )
 from attention_book.interpret.pictures import HeatMap, to_html
-from attention_book.models.config import TextConfig
 from attention_book.models.graph import NodeClassifier
 from attention_book.models.language import (
     CausalLanguageModel,
@@ -44,7 +43,7 @@ from attention_book.models.speech import SpeechRecognizer
 from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.models.transformer import Transformer
 from experiments.interpret_readings import attention_flow, contribution_norms
-from tests.factories import make_vit
+from tests.factories import make_images, make_text_config, make_vit
 
 
 SIZES = {"d_model": 12, "n_heads": 3, "d_ff": 10, "n_layers": 2}
@@ -59,47 +58,32 @@ def translator(**changes: Any) -> Transformer:
     return Transformer.base(11, **SIZES | changes).eval()
 
 
-def text_config() -> TextConfig:
-    return TextConfig(vocab_size=11, max_length=7, **SIZES)
-
-
 def make_all() -> dict[str, tuple[nn.Module, tuple[Any, ...]]]:
     """Every model of the package, with inputs."""
     torch.manual_seed(0)
-    config = text_config()
+    config = make_text_config()
+    vocabularies = {"source_vocab_size": 11, "target_vocab_size": 13}
+    masked = MaskedTransformerConfig(**vocabularies, **SIZES)
+    nodes = (torch.rand(1, 7, 5),)
+    sound = (torch.rand(1, 40, 12), torch.tensor([12]))
     return {
         "Transformer": (translator(), PAIR),
         "rotary": (translator(positions="rotary", d_model=24), PAIR),
         "ALiBi": (translator(positions="alibi"), PAIR),
         "grouped": (translator(n_heads=6, n_kv_heads=2), PAIR),
         "AttentiveSeq2Seq": (
-            AttentiveSeq2Seq(
-                source_vocab_size=11, target_vocab_size=13, d_model=8
-            ),
+            AttentiveSeq2Seq(**vocabularies, d_model=8),
             PAIR,
         ),
         "TokenClassifier": (TokenClassifier(config, 3), (SOURCE,)),
         "SequenceClassifier": (SequenceClassifier(config, 3), (SOURCE,)),
         "CausalLanguageModel": (CausalLanguageModel(config), (SOURCE,)),
         "MaskedLanguageModel": (MaskedLanguageModel(config), (SOURCE,)),
-        "ViT": (make_vit(), (torch.rand(1, 3, 15, 15),)),
-        "NodeClassifier": (NodeClassifier(5, 3), (torch.rand(1, 7, 5),)),
-        "GraphAttention": (
-            nn.Sequential(GraphAttention(5, 6, 3)),
-            (torch.rand(1, 7, 5),),
-        ),
-        "SpeechRecognizer": (
-            SpeechRecognizer(3),
-            (torch.rand(1, 40, 12), torch.tensor([12])),
-        ),
-        "MaskedTransformer": (
-            MaskedTransformer(
-                MaskedTransformerConfig(
-                    source_vocab_size=11, target_vocab_size=13, **SIZES
-                )
-            ),
-            PAIR,
-        ),
+        "ViT": (make_vit(), (make_images(),)),
+        "NodeClassifier": (NodeClassifier(5, 3), nodes),
+        "GraphAttention": (nn.Sequential(GraphAttention(5, 6, 3)), nodes),
+        "SpeechRecognizer": (SpeechRecognizer(3), sound),
+        "MaskedTransformer": (MaskedTransformer(masked), PAIR),
     }
 
 
@@ -172,27 +156,21 @@ def test_gradients_reach_the_parameters_of_the_model() -> None:
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_bad_sites_and_edits_are_refused() -> None:
+def test_all_sites_are_seen_and_no_others_taken() -> None:
     model = translator()
+    sites = list_sites(model)
+    assert {*trace(model, PAIR, sites).activations} == {*sites}
+    assert "encoder.layers" not in sites  # it is a container
     with pytest.raises(ValueError, match=r"as list_sites lists them, got 'x'"):
         trace(model, PAIR, ["x"])
     with pytest.raises(ValueError, match=r"got 'encoder.layer'"):
         trace(model, PAIR, edits={"encoder.layer": torch.zeros_like})
-    with pytest.raises(
-        ValueError, match=r"of shape \(1, 3, 12\), got \(3, 12\)"
-    ):
+    message = r"of shape \(1, 3, 12\), got \(3, 12\)"
+    with pytest.raises(ValueError, match=message):
         trace(model, PAIR, edits={"decoder.norm": lambda x: x[0]})
     model.spare = nn.Linear(2, 3)
     with pytest.raises(ValueError, match="does not pass spare"):
         trace(model, PAIR, ["spare"])
-
-
-def test_all_sites_but_containers_can_be_seen() -> None:
-    model = translator()
-    sites = list_sites(model)
-    _, seen = trace(model, PAIR, sites)
-    assert set(seen) == set(sites)
-    assert "encoder.layers" not in sites
 
 
 class Bag(nn.Module):
@@ -212,14 +190,9 @@ class Bag(nn.Module):
         return self.terms(ids).sum(dim=-1)
 
 
-METHODS: list[Callable[..., Tensor]] = [
-    occlusion,
-    input_x_gradient,
-    integrated_gradients,
-]
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [occlusion, input_x_gradient, integrated_gradients]
+)
 def test_of_a_linear_score_each_method_finds_the_terms(
     method: Callable[..., Tensor],
 ) -> None:
@@ -244,19 +217,17 @@ def test_integrated_gradients_add_up() -> None:
 
 def test_occlusion_by_hand() -> None:
     model = translator()
-    site = "source_embedding.tokens"
 
     def score(logits: Tensor) -> Tensor:
         return logits[0, :, 4]
 
-    found = occlusion(model, PAIR, site, score)
+    found = occlusion(model, PAIR, "source_embedding.tokens", score)
     assert found.shape == (3, 5)
-    zero = copy.deepcopy(model)
-    zero.source_embedding = copy.deepcopy(model.source_embedding)
+    before = score(model(*PAIR))
+    model.source_embedding = copy.deepcopy(model.source_embedding)
     with torch.no_grad():
-        zero.source_embedding.tokens.weight[5] = 0  # the third word's
-    fall = score(model(*PAIR)) - score(zero(*PAIR))
-    torch.testing.assert_close(found[:, 2], fall)
+        model.source_embedding.tokens.weight[5] = 0  # the third word's
+    torch.testing.assert_close(found[:, 2], before - score(model(*PAIR)))
 
 
 def test_contributions_are_those_that_make_the_output() -> None:
@@ -277,7 +248,7 @@ def test_contributions_are_those_that_make_the_output() -> None:
 
 def test_rollout_of_an_encoder_by_loops() -> None:
     model = make_vit()
-    images = torch.rand(2, 3, 15, 15)
+    images = make_images()
     flow = attention_rollout(mixing_matrices(model, [images]))
     torch.testing.assert_close(flow.sum(-1), torch.ones(2, 10))
     x = model.tokens(images)
@@ -294,25 +265,20 @@ def test_rollout_of_an_encoder_by_loops() -> None:
 def test_mixing_of_two_sides() -> None:
     mixing = mixing_matrices(translator(), PAIR)
     assert mixing.shape == (6, 1, 8, 8)
-    torch.testing.assert_close(mixing.sum(-1), torch.ones(6, 1, 8))
     seen = trace(translator(), PAIR, ["*.weights"]).activations
-    for mix, (site, weights) in zip(mixing, seen.items(), strict=True):
-        mean = weights.mean(1)
+    for found, (site, weights) in zip(mixing, seen.items(), strict=True):
+        half = weights.mean(1) / 2
+        expected = torch.eye(8)[None].clone()
         if site.startswith("encoder."):
-            torch.testing.assert_close(
-                mix[:, :5, :5], (mean + torch.eye(5)) / 2
-            )
-            assert torch.equal(mix[0, 5:, 5:], torch.eye(3))
-        elif "cross" in site:
-            torch.testing.assert_close(mix[:, 5:, :5], mean / 2)
-            assert torch.equal(mix[0, :5, :5], torch.eye(5))
+            expected[:, :5, :5] = half + torch.eye(5) / 2
         else:
-            torch.testing.assert_close(
-                mix[:, 5:, 5:], (mean + torch.eye(3)) / 2
-            )
+            expected[:, 5:, 5:] /= 2
+            keys = slice(5) if "cross" in site else slice(5, 8)
+            expected[:, 5:, keys] += half
+        torch.testing.assert_close(found, expected)
 
 
-def test_flow_by_hand() -> None:
+def test_flow_by_hand_and_never_below_rollout() -> None:
     first = torch.tensor([[0.7, 0.3], [0.4, 0.6]])
     second = torch.tensor([[0.5, 0.5], [0.1, 0.9]])
     mixing = torch.zeros(2, 4, 4)  # two tokens of a source, two of a target
@@ -324,9 +290,6 @@ def test_flow_by_hand() -> None:
     # min(.5, .4); and so on.
     wanted = torch.tensor([[0.9, 0.8], [0.5, 0.7]])
     torch.testing.assert_close(flow, wanted)
-
-
-def test_flow_is_never_below_rollout() -> None:
     mixing = mixing_matrices(translator(), PAIR)
     flow = attention_flow(mixing[:, 0], 5)
     assert (flow >= attention_rollout(mixing)[0, 5:, :5] - 1e-6).all()
