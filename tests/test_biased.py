@@ -28,7 +28,7 @@ from corpora.biased.sentences import (
     swap_words,
     with_new_name,
 )
-from corpora.biased.shortcuts import HEURISTICS, Inference, make_inferences
+from corpora.biased.shortcuts import HEURISTICS, make_inferences
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def drawn() -> dict[str, str]:
 
 
 def test_changed_sentences_are_the_grammars(drawn: dict[str, str]) -> None:
-    for change, least in ((swap_names, 20), (negate, 20)):
+    for change in swap_names, negate:
         met = 0
         for pair in drawn.items():
             changed = change(pair)
@@ -53,14 +53,9 @@ def test_changed_sentences_are_the_grammars(drawn: dict[str, str]) -> None:
             assert english != pair[0]
             met += english in drawn
             assert drawn.get(english, chinese) == chinese
-        assert met >= least, change
-
-
-def test_swapping_names_twice_changes_nothing(drawn: dict[str, str]) -> None:
-    changed = [(pair, swap_names(pair)) for pair in drawn.items()]
-    some = [(a, b) for a, b in changed if b]
-    assert len(some) > 5_000
-    assert all(swap_names(b) == a for a, b in some)
+            if change is swap_names:
+                assert swap_names(changed) == pair
+        assert met >= 20, change
 
 
 def test_what_is_negated() -> None:
@@ -83,16 +78,16 @@ def test_slips_exchange_neighbours() -> None:
     words = text.split()
     for seed in range(20):
         found = swap_words(text, random.Random(seed)).split()
-        places = [i for i in range(7) if found[i] != words[i]]
-        assert len(places) == 2
-        i, j = places
-        assert j == i + 1 < 6
-        assert (found[i], found[j]) == (words[j], words[i])
+        i = next(k for k in range(7) if found[k] != words[k])
+        assert i < 5  # the mark stays at the end
+        found[i], found[i + 1] = found[i + 1], found[i]
+        assert found == words
 
 
-@pytest.mark.parametrize("n", [0, 2, 9])
+@pytest.mark.parametrize("n", [2, 9])
 def test_typos_stay_inside_words(n: int) -> None:
     text = "yesterday Tom borrowed a strange umbrella , see ."
+    assert add_typos(text, 0, random.Random(0)) == text
     for seed in range(20):
         found = add_typos(text, n, random.Random(seed))
         changed = 0
@@ -132,14 +127,11 @@ def test_neighbours_differ_in_one_word(drawn: dict[str, str]) -> None:
         words = text.split()
         around = grammar.neighbours(text)
         assert len({p.english for p in around}) == len(around) > 5
-        for other in around:
-            differs = [
-                a != b
-                for a, b in zip(words, other.english.split(), strict=True)
-            ]
-            assert sum(differs) == 1
-            met += other.english in drawn
-            assert drawn.get(other.english, other.chinese) == other.chinese
+        for english, chinese, *_ in around:
+            pairs = zip(words, english.split(), strict=True)
+            assert sum(a != b for a, b in pairs) == 1
+            met += english in drawn
+            assert drawn.get(english, chinese) == chinese
     assert met > 20
 
 
@@ -199,10 +191,7 @@ def facts(premise: str) -> set[str]:
 
 def test_labels_are_true() -> None:
     pairs = make_inferences(3_000, 1_000, seed=5)
-    assert Counter(pair.follows for pair in pairs) == {
-        True: 1_500,
-        False: 1_500,
-    }
+    assert sum(pair.follows for pair in pairs) == 1_500
     for pair in pairs:
         assert facts(pair.premise), pair
         assert pair.follows == (pair.hypothesis in facts(pair.premise)), pair
@@ -245,24 +234,17 @@ def test_a_premise_does_not_give_the_label_away(
 def test_counterexamples_have_equal_shares() -> None:
     pairs = make_inferences(1_800, 900, seed=9)
     against = [pair for pair in pairs if not pair.follows]
-    assert Counter(pair.heuristic for pair in against) == dict.fromkeys(
-        HEURISTICS, 300
-    )
-    lexical = [
-        pattern(pair.premise)
-        for pair in against
-        if pair.heuristic == "lexical overlap"
-    ]
-    assert sorted(Counter(lexical).values()) == [60, 60, 60, 120]
-
-
-def test_counterexamples_of_one_kind() -> None:
+    kinds = Counter(pair.heuristic for pair in against)
+    assert kinds == dict.fromkeys(HEURISTICS, 300)
+    lexical = [p.premise for p in against if p.heuristic == "lexical overlap"]
+    patterns = Counter(map(pattern, lexical))
+    assert sorted(patterns.values()) == [60, 60, 60, 120]
     pairs = make_inferences(100, 50, heuristics=["subsequence"])
-    against = [pair for pair in pairs if not pair.follows]
-    assert {pair.group for pair in against} == {("subsequence", False)}
+    assert {p.group for p in pairs if not p.follows} == {
+        ("subsequence", False)
+    }
     assert make_inferences(12, 5) == make_inferences(12, 5)
     assert make_inferences(12, 5) != make_inferences(12, 5, seed=1)
-    assert isinstance(pairs[0], Inference)
 
 
 # names and occupations
@@ -284,15 +266,9 @@ def test_the_majority_is_as_large_as_asked() -> None:
     drawn = draw_occupations(2_000, 0.9, seed=1, lot=4)
     share = sum(p.is_majority for p in drawn) / 2_000
     assert share == pytest.approx(0.9, abs=0.02)
-    by_occupation = defaultdict(set)
-    for one in drawn:
-        usual = one.is_woman == one.is_majority
-        by_occupation[one.occupation].add(usual)
-    assert Counter(len(usual) for usual in by_occupation.values()) == {1: 10}
-    assert Counter(usual.pop() for usual in by_occupation.values()) == {
-        True: 5,
-        False: 5,
-    }
+    usual = {(p.occupation, p.is_woman == p.is_majority) for p in drawn}
+    assert len(usual) == len({occupation for occupation, _ in usual}) == 10
+    assert sum(is_woman for _, is_woman in usual) == 5
 
 
 def test_counterparts_change_name_and_pronoun_only() -> None:
@@ -301,10 +277,8 @@ def test_counterparts_change_name_and_pronoun_only() -> None:
     assert both[:100] == drawn
     names = WOMEN | MEN
     for old, new in zip(drawn, both[100:], strict=True):
-        assert (old.is_woman, old.is_majority) == (
-            not new.is_woman,
-            not new.is_majority,
-        )
+        assert old.is_woman != new.is_woman
+        assert old.is_majority != new.is_majority
         assert old.english.split()[1:] == new.english.split()[1:]
         assert new.english.split()[0] == new.name
         chinese = old.chinese.replace(names[old.name], names[new.name])

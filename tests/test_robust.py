@@ -1,9 +1,5 @@
 """Measures by group, and changed images."""
 
-import itertools
-import re
-from collections import defaultdict
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -43,22 +39,15 @@ def test_each_group_has_its_own_accuracy() -> None:
 def test_equalized_odds_are_the_largest_gap_of_either_rate() -> None:
     predicted, actual = draw_bools(211, 1), draw_bools(211, 2)
     groups = [("x", "y", "z")[i % 3] for i in range(211)]
-    rates = defaultdict(list)
-    for group, answer in itertools.product("xyz", (True, False)):
-        rows = [
-            p
-            for p, a, g in zip(
-                predicted.tolist(), actual.tolist(), groups, strict=True
-            )
-            if a == answer and g == group
-        ]
-        rates[answer].append(sum(rows) / len(rows))
-    expected = max(max(x) - min(x) for x in rates.values())
+    gaps = []
+    for answer in (True, False):
+        rates = []
+        for first in range(3):
+            rows = predicted[first::3][actual[first::3] == answer]
+            rates.append(rows.double().mean().item())
+        gaps.append(max(rates) - min(rates))
     found = equalized_odds_difference(predicted, actual, groups)
-    assert found == pytest.approx(expected)
-
-
-def test_equalized_odds_at_both_ends() -> None:
+    assert found == pytest.approx(max(gaps))
     actual = torch.tensor([True, True, False, False] * 3)
     groups = ["a", "b"] * 6
     assert equalized_odds_difference(actual, actual, groups) == 0
@@ -67,28 +56,19 @@ def test_equalized_odds_at_both_ends() -> None:
 
 
 def test_calibration_error_is_that_of_a_loop() -> None:
-    n_bins = 5
     rng = torch.Generator().manual_seed(3)
     confidence = torch.rand(97, generator=rng)
     confidence[0], confidence[1] = 0.0, 1.0
     right = draw_bools(97, 4)
     expected = 0.0
-    for m in range(n_bins):
-        low, high = m / n_bins, (m + 1) / n_bins
-        rows = [
-            i
-            for i, c in enumerate(confidence.tolist())
-            if low <= c < high or (c == 1 and m == n_bins - 1)
-        ]
-        if rows:
-            accuracy = sum(right[i].item() for i in rows) / len(rows)
-            mean = sum(confidence[i].item() for i in rows) / len(rows)
-            expected += len(rows) / 97 * abs(accuracy - mean)
-    found = expected_calibration_error(confidence, right, n_bins)
+    for m in range(5):
+        inside = (m / 5 <= confidence) & (confidence < (m + 1) / 5)
+        if m == 4:
+            inside |= confidence == 1
+        gap = right[inside].double().mean() - confidence[inside].mean()
+        expected += inside.sum().item() / 97 * gap.abs().item()
+    found = expected_calibration_error(confidence, right, 5)
     assert found == pytest.approx(expected, abs=1e-6)
-
-
-def test_calibration_error_of_the_certain() -> None:
     right = torch.tensor([True, True, True, False])
     assert expected_calibration_error(torch.ones(4), right) == 0.25
     assert expected_calibration_error(right.float(), right) == 0
@@ -107,9 +87,8 @@ def test_temperature_has_the_least_loss() -> None:
     least = min((0.5 + i / 100 for i in range(500)), key=loss)
     assert best == pytest.approx(least, abs=0.01)
     assert loss(best) <= loss(least) + 1e-6
-    assert fit_temperature(4 * logits, labels) == pytest.approx(
-        4 * best, rel=1e-3
-    )
+    four = fit_temperature(4 * logits, labels)
+    assert four == pytest.approx(4 * best, rel=1e-3)
 
 
 def test_temperature_at_both_ends() -> None:
@@ -177,27 +156,11 @@ def test_fgsm_on_a_linear_model() -> None:
 # messages
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: accuracy_by_group(torch.ones(2) > 0, ["a"]),
-            "right and groups must be of one length, not empty, got 2 and 1",
-        ),
-        (
-            lambda: expected_calibration_error(
-                torch.tensor([0.5, 1.5]), torch.ones(2) > 0
-            ),
-            "confidence must be from 0 to 1, got from 0.5 to 1.5",
-        ),
-        (
-            lambda: equalized_odds_difference(
-                torch.ones(2) > 0, torch.ones(2) > 0, ["a", "b"]
-            ),
-            "each group must have both answers in actual, got no False in 'a'",
-        ),
-    ],
-)
-def test_bad_input_is_named(call: object, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()  # type: ignore[operator]
+def test_bad_input_is_named() -> None:
+    two = torch.tensor([True, True])
+    with pytest.raises(ValueError, match="of one length, not empty, got 2 an"):
+        accuracy_by_group(two, ["a"])
+    with pytest.raises(ValueError, match=r"from 0\.5 to 1\.5"):
+        expected_calibration_error(torch.tensor([0.5, 1.5]), two)
+    with pytest.raises(ValueError, match="in actual, got no False in 'a'"):
+        equalized_odds_difference(two, two, ["a", "b"])
