@@ -109,141 +109,108 @@ def hostile(valid: Any) -> list[Any]:
 
 def cases() -> dict[str, tuple[Call, dict[str, Any]]]:
     """A valid call of each: what is called, with which arguments."""
+    found: dict[str, tuple[Call, dict[str, Any]]] = {}
+
+    def case(call: Call, *, name: str = "", **arguments: Any) -> None:
+        found[name or call.__name__] = call, arguments
+
     torch.manual_seed(0)
     lengths = torch.tensor([5, 3])
     source = torch.randint(3, 11, (2, 5))
     target = torch.randint(3, 11, (2, 4))
-    sources = {"source": source, "lengths": lengths}
     x = floats(2, 5, 24)
-    kv = {"key": floats(2, 3, 7, 8), "value": floats(2, 3, 7, 8)}
-    qkv = {"query": floats(2, 3, 5, 8), **kv}
-    mask = {"mask": floats(2, 3, 5, 7) > 0}
-    padding = padding_mask(lengths, 5)
-    heads = {"d_model": 24, "n_heads": 6, "n_kv_heads": 2, "dropout": 0.1}
-    sizes = {"source_vocab_size": 13, "target_vocab_size": 11, "d_model": 24}
-    loss = {
-        "x": floats(4, 8),
-        "weight": floats(11, 8),
-        "targets": torch.tensor([1, 2, 3, 4]),
-        "label_smoothing": 0.1,
-    }
-    model = make_transformer()
-    masked = MaskedTransformer(MaskedTransformerConfig(**vars(make_config())))
-    decoder = IncrementalDecoder(model)
-    text_config = make_text_config(n_segments=2)
-    segment_ids = torch.tensor([[0, 0, 1, 1, 1]] * 2)
-    texts = {
-        "token_ids": source,
-        "lengths": lengths,
-        "segment_ids": segment_ids,
-    }
-    limit = {"max_length": 3}
-    beam = {**limit, "beam_size": 2, "length_penalty": 0.6}
-    found: dict[str, tuple[Call, dict[str, Any]]] = {
-        "causal_mask": (causal_mask, {"n_queries": 3, "n_keys": 5}),
-        "padding_mask": (padding_mask, {"lengths": lengths, "n_keys": 5}),
-        "scaled dot": (scaled_dot_product_attention, qkv | mask),
-        "fused": (fused_attention, qkv | mask | {"dropout": 0.1}),
-        "AdditiveAttention": (
-            AdditiveAttention,
-            {"d_query": 3, "d_key": 5, "d_attn": 7},
-        ),
-        "MultiHeadAttention": (MultiHeadAttention, heads),
-        "RotaryAttention": (RotaryAttention, heads),
-        "ALiBiAttention": (ALiBiAttention, heads),
-        "KeyValueCache": (KeyValueCache, {"capacity": 9}),
-        "PaddingLayout": (
-            PaddingLayout,
-            {"lengths": lengths, "max_length": 5},
-        ),
-        "SinusoidalPositions": (SinusoidalPositions, {"d_model": 24}),
-        "sinusoidal": (SinusoidalPositions(24), {"x": x, "offset": 3}),
-        "LearnedPositions": (
-            LearnedPositions,
-            {"n_positions": 9, "d_model": 24},
-        ),
-        "learned": (LearnedPositions(9, 24), {"x": x, "offset": 3}),
-        "RotaryEmbedding": (RotaryEmbedding, {"d_k": 24, "base": 100.0}),
-        "rotary": (RotaryEmbedding(24), {"x": x, "offset": 3}),
-        "config": (
-            TransformerConfig,
-            sizes | {"n_heads": 6, "dropout": 0.1, "norm": "pre"},
-        ),
-        "embedding": (
-            model.target_embedding,
-            {"token_ids": target, "offset": 2},
-        ),
-        "model": (model, sources | {"target": target}),
-        "generate": (lambda **kw: generate(model, **kw), sources | limit),
-        "beam_search": (lambda **kw: beam_search(model, **kw), sources | beam),
-        "incremental decoder": (
-            lambda **kw: generate(decoder, **kw),
-            sources | limit,
-        ),
-        "captured decoder": (
-            lambda **kw: beam_search(CUDAGraphDecoder(model, ON_CPU), **kw),
-            sources | beam,
-        ),
-        "sampler": (
-            lambda **kw: sampler(torch.Generator(), **kw)(floats(2, 11)),
-            {"temperature": 0.5, "top_k": 3, "top_p": 0.9},
-        ),
-        "random_mask": (random_mask, {"lengths": lengths, "max_length": 5}),
-        "mask_predict": (
-            lambda **kw: mask_predict(masked.eval(), **kw),
-            sources | {"iterations": 2, "n_lengths": 2},
-        ),
-        "Seq2Seq": (Seq2Seq, sizes),
-        "ViTConfig": (
-            ViTConfig,
-            {"patch_size": 16, "n_heads": 6, "dropout": 0.1, "eps": 1e-6},
-        ),
-        "TextConfig": (
-            TextConfig,
-            {
-                "vocab_size": 11,
-                "max_length": 9,
-                "n_segments": 2,
-                "d_model": 24,
-                "n_heads": 6,
-                "norm": "post",
-                "activation": "gelu",
-                "eps": 1e-5,
-            },
-        ),
-        "TextEncoder": (TextEncoder(text_config), texts),
-        "TokenClassifier": (
-            lambda n_labels: TokenClassifier(text_config, n_labels),
-            {"n_labels": 7},
-        ),
-        "cross_entropy": (cross_entropy, loss),
-        "chunked_cross_entropy": (chunked_cross_entropy, loss),
-        "TrainingConfig": (
-            TrainingConfig,
-            {
-                "max_steps": 5,
-                "learning_rate": 0.1,
-                "label_smoothing": 0.1,
-                "betas": (0.9, 0.98),
-            },
-        ),
-    }
+    case(causal_mask, n_queries=3, n_keys=5)
+    case(padding_mask, lengths=lengths, n_keys=5)
+    qkv = {"query": floats(2, 3, 5, 8)}
+    qkv |= {"key": floats(2, 3, 7, 8), "value": floats(2, 3, 7, 8)}
+    qkv["mask"] = floats(2, 3, 5, 7) > 0
+    case(scaled_dot_product_attention, **qkv)
+    case(fused_attention, **qkv, dropout=0.1)
+    case(AdditiveAttention, d_query=3, d_key=5, d_attn=7)
     for kind in MultiHeadAttention, RotaryAttention, ALiBiAttention:
+        case(kind, d_model=24, n_heads=6, n_kv_heads=2, dropout=0.1)
         layer = kind(24, 6).eval()
-        call = {"x": x, "mask": padding}
-        found[f"{kind.__name__}, causal"] = (
-            layer,
-            {**call, "is_causal": True},
-        )
-        found[f"{kind.__name__}, memory"] = (layer, {**call, "memory": x})
-    found["FeedForward"] = (
-        partial(FeedForward, 24),
-        {"d_ff": 10, "dropout": 0.1},
-    )
-    found["SwiGLU"] = (partial(SwiGLU, 24), {"d_ff": 10})
+        call = {"x": x, "mask": padding_mask(lengths, 5)}
+        case(layer, name=f"{kind.__name__}, causal", **call, is_causal=True)
+        case(layer, name=f"{kind.__name__}, memory", **call, memory=x)
+    case(KeyValueCache, capacity=9)
+    case(PaddingLayout, lengths=lengths, max_length=5)
+    case(SinusoidalPositions, d_model=24)
+    case(SinusoidalPositions(24), name="sinusoidal", x=x, offset=3)
+    case(LearnedPositions, n_positions=9, d_model=24)
+    case(LearnedPositions(9, 24), name="learned", x=x, offset=3)
+    case(RotaryEmbedding, d_k=24, base=100.0)
+    case(RotaryEmbedding(24), name="rotary", x=x, offset=3)
+    case(partial(FeedForward, 24), name="feed-forward", d_ff=10, dropout=0.1)
+    case(partial(SwiGLU, 24), name="SwiGLU", d_ff=10)
     for norm in PostNorm, PreNorm:
         name = norm.__name__
-        found[name] = (partial(norm, 24), {"dropout": 0.1, "eps": 1e-5})
+        case(partial(norm, 24), name=name, dropout=0.1, eps=1e-5)
+    sizes = {"source_vocab_size": 13, "target_vocab_size": 11, "d_model": 24}
+    case(Seq2Seq, **sizes)
+    case(TransformerConfig, **sizes, n_heads=6, dropout=0.1, norm="pre")
+    case(ViTConfig, patch_size=16, n_heads=6, dropout=0.1, eps=1e-6)
+    options = {"norm": "post", "activation": "gelu", "eps": 1e-5}
+    text_config = make_text_config(n_segments=2)
+    case(TextConfig, **vars(text_config) | options)
+    case(partial(TokenClassifier, text_config), name="tagger", n_labels=7)
+
+    sources = {"source": source, "lengths": lengths}
+    model = make_transformer()
+    embedding = model.target_embedding
+    case(embedding, name="embedding", token_ids=target, offset=2)
+    case(model, name="model", **sources, target=target)
+    case(
+        TextEncoder(text_config),
+        name="TextEncoder",
+        token_ids=source,
+        lengths=lengths,
+        segment_ids=torch.tensor([[0, 0, 1, 1, 1]] * 2),
+    )
+    sources["max_length"] = 3
+    beam = sources | {"beam_size": 2, "length_penalty": 0.6}
+    case(partial(generate, model), name="generate", **sources)
+    case(partial(beam_search, model), name="beam_search", **beam)
+    decoder = IncrementalDecoder(model)
+    case(partial(generate, decoder), name="incremental decoder", **sources)
+    case(
+        lambda **kw: beam_search(CUDAGraphDecoder(model, ON_CPU), **kw),
+        name="captured decoder",
+        **beam,
+    )
+    case(
+        lambda **kw: sampler(torch.Generator(), **kw)(floats(2, 11)),
+        name="sampler",
+        temperature=0.5,
+        top_k=3,
+        top_p=0.9,
+    )
+    case(random_mask, lengths=lengths, max_length=5)
+    masked = MaskedTransformer(MaskedTransformerConfig(**vars(make_config())))
+    case(
+        partial(mask_predict, masked.eval()),
+        name="mask_predict",
+        source=source,
+        lengths=lengths,
+        iterations=2,
+        n_lengths=2,
+    )
+
+    for loss in cross_entropy, chunked_cross_entropy:
+        case(
+            loss,
+            x=floats(4, 8),
+            weight=floats(11, 8),
+            targets=torch.tensor([1, 2, 3, 4]),
+            label_smoothing=0.1,
+        )
+    case(
+        TrainingConfig,
+        max_steps=5,
+        learning_rate=0.1,
+        label_smoothing=0.1,
+        betas=(0.9, 0.98),
+    )
     return found
 
 

@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from typer.testing import CliRunner
 from attention_book import (
     MarianTransformer,
     Pretrained,
-    SinusoidalPositions,
     from_pretrained,
     generate,
     save_pretrained,
@@ -28,14 +28,12 @@ from attention_book.generation import Translator
 from attention_book.io.pretrained import folders as folders_module
 from attention_book.io.pretrained.bert import BERT_FAMILIES
 from attention_book.io.pretrained.gpt2 import GPT2
-from attention_book.io.pretrained.layout import WeightSlot
-from attention_book.io.pretrained.marian import MARIAN, ConcatenatedSinusoids
+from attention_book.io.pretrained.marian import MARIAN
 from attention_book.io.pretrained.vit import VIT_FAMILIES
-from attention_book.models.config import TextConfig
 from attention_book.models.language import CausalLanguageModel
 from attention_book.models.text import TextEncoder, TokenClassifier
 from attention_book.tokenizers.special_tokens import EOS
-from tests.factories import make_random_vit
+from tests.factories import make_text_config, make_vit
 from tests.torch_state import randomise
 
 
@@ -48,34 +46,26 @@ PAD = VOCAB - 1  # Marian's
 FAMILIES = (*BERT_FAMILIES, GPT2, MARIAN, VIT_FAMILIES[0])
 NAMES = [family.architecture for family in FAMILIES]
 BERT = "BertForMaskedLM"
+GPT = "GPT2LMHeadModel"
+MT = "MarianMTModel"
 SEQUENCE = "BertForSequenceClassification"
-SIZES = {
-    "hidden_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 40,
-}
-MARIAN = {
-    f"{side}_{kind}": size
-    for side in ("encoder", "decoder")
-    for kind, size in (
-        ("layers", 2),
-        ("attention_heads", 3),
-        ("ffn_dim", 40),
-    )
-}
+SIZES = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3}
+SIZES["intermediate_size"] = 40
+STACK = {"layers": 2, "attention_heads": 3, "ffn_dim": 40}
 
 
 def their_config(name: str, **changes: Any) -> Any:
     """A small configuration of a class of transformers."""
-    if name == "GPT2LMHeadModel":
+    if name == GPT:
         small = {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 37}
         small |= {"vocab_size": VOCAB, "bos_token_id": 0, "eos_token_id": 0}
         return hf.GPT2Config(**small | changes)
-    if name == "MarianMTModel":
+    if name == MT:
         small = {"d_model": 24, "vocab_size": VOCAB, "pad_token_id": PAD}
         small |= {"decoder_start_token_id": PAD, "scale_embedding": True}
-        small |= {"activation_function": "swish", **MARIAN}
+        small |= {"activation_function": "swish"}
+        small |= {f"encoder_{key}": size for key, size in STACK.items()}
+        small |= {f"decoder_{key}": size for key, size in STACK.items()}
         small |= {"max_position_embeddings": 64}
         return hf.MarianConfig(**small | changes)
     if name == "ViTForImageClassification":
@@ -90,7 +80,7 @@ def their_model(name: str, **changes: Any) -> Any:
     torch.manual_seed(0)
     model = getattr(hf, name)(their_config(name, **changes)).eval()
     randomise(model)
-    if name == "MarianMTModel":
+    if name == MT:
         model.final_logits_bias.normal_()
         for side in (model.model.encoder, model.model.decoder):
             waves = side.embed_positions
@@ -125,11 +115,12 @@ def theirs(class_name: str) -> Any:
 def folder(
     class_name: str, saved: Callable[[str], Path], tmp_path: Path
 ) -> Path:
+    """A copy of its own; of each class, or of those that a test names."""
     return Path(shutil.copytree(saved(class_name), tmp_path / "theirs"))
 
 
-def equal(ours: Any, wanted: Tensor) -> None:
-    torch.testing.assert_close(ours, wanted, atol=1e-5, rtol=1e-5)
+equal = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-5)
+same = partial(torch.testing.assert_close, atol=0, rtol=0)
 
 
 # Logits
@@ -178,13 +169,12 @@ def test_logits_equal_theirs(theirs: Any, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("GPT2LMHeadModel", {"activation_function": "relu", "n_inner": 31}),
-        ("GPT2LMHeadModel", {"layer_norm_epsilon": 0.1}),
+        (GPT, {"activation_function": "relu", "n_inner": 31}),
+        (GPT, {"layer_norm_epsilon": 0.1}),
         ("BertForTokenClassification", {"hidden_act": "gelu_new"}),
-        ("BertForMaskedLM", {"type_vocab_size": 3}),
-        ("MarianMTModel", {"scale_embedding": False}),
-        ("MarianMTModel", {"activation_function": "gelu"}),
-        ("MarianMTModel", {"eos_token_id": 5, "decoder_start_token_id": 9}),
+        (BERT, {"type_vocab_size": 3}),
+        (MT, {"scale_embedding": False, "activation_function": "gelu"}),
+        (MT, {"eos_token_id": 5, "decoder_start_token_id": 9}),
         ("ViTForImageClassification", {"layer_norm_eps": 0.1}),
     ],
 )
@@ -234,43 +224,19 @@ def test_a_round_trip_changes_no_bit(
     found = from_pretrained(folder)
     save_pretrained(tmp_path / "ours", found)
     again = type(theirs).from_pretrained(tmp_path / "ours").state_dict()
-    state = theirs.state_dict()
-    assert again.keys() == state.keys()
-    assert all(torch.equal(again[name], state[name]) for name in state)
+    same(again, theirs.state_dict())
     ours = from_pretrained(tmp_path / "ours")
     assert ours.labels == found.labels
     assert ours.model.config == found.model.config
-    for a, b in zip(
-        ours.model.parameters(), found.model.parameters(), strict=True
-    ):
-        assert torch.equal(a, b)
-
-
-def test_a_tensor_is_joined_from_views() -> None:
-    table = torch.arange(12.0).view(6, 2)
-    for dim, views in (0, (table[2:3], table[4:])), (1, (table.T[:, 1:3],)):
-        where = WeightSlot(views, dim)
-        wanted = torch.cat(views, dim)
-        assert torch.equal(where.join(), wanted)
-        where.copy_from(-wanted)
-        assert torch.equal(where.join(), -wanted)
-
-
-def test_sines_first_are_the_same_numbers_in_another_order() -> None:
-    nothing = torch.zeros(7, 24)
-    alternating = SinusoidalPositions(24)(nothing)
-    order = [*range(0, 24, 2), *range(1, 24, 2)]
-    assert torch.equal(
-        alternating[:, order], ConcatenatedSinusoids(24)(nothing)
-    )
+    same(ours.model.state_dict(), found.model.state_dict())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("class_name", [BERT])
 def test_half_precision_becomes_fp32(folder: Path, dtype: Any) -> None:
     rewrite(folder, lambda x: {k: y.to(dtype) for k, y in x.items()})
-    for parameter in from_pretrained(folder).model.parameters():
-        assert parameter.dtype == torch.float32
-        assert torch.equal(parameter, parameter.to(dtype).float())
+    found = from_pretrained(folder).model.state_dict()
+    same(found, {k: x.to(dtype).float() for k, x in found.items()})
 
 
 # Files as they are published
@@ -322,34 +288,28 @@ def old_marian(state: dict[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-OLD = {
-    "BertForMaskedLM": old_bert,
-    "GPT2LMHeadModel": old_gpt2,
-    "MarianMTModel": old_marian,
-}
-
-
-@pytest.mark.parametrize("name", OLD)
-def test_published_variants_are_read(name: str, tmp_path: Path) -> None:
-    theirs = their_model(name)
-    theirs.save_pretrained(tmp_path)
-    rewrite(tmp_path, OLD[name])
-    equal(*both_logits(theirs, from_pretrained(tmp_path).model))
+@pytest.mark.parametrize(
+    ("class_name", "old"),
+    [(BERT, old_bert), (GPT, old_gpt2), (MT, old_marian)],
+)
+def test_published_variants_are_read(
+    theirs: Any, folder: Path, old: Callable[..., dict[str, Tensor]]
+) -> None:
+    rewrite(folder, old)
+    equal(*both_logits(theirs, from_pretrained(folder).model))
 
     def untie(state: dict[str, Tensor]) -> dict[str, Tensor]:
         ends = ("decoder.weight", "lm_head.weight")
         return {k: x + k.endswith(ends) for k, x in state.items()}
 
-    rewrite(tmp_path, untie)
-    with pytest.raises(ValueError, match=r"weight tied to .*, got other num"):
-        from_pretrained(tmp_path)
+    rewrite(folder, untie)
+    assert re.search("weight tied to .*, got other num", refusal(folder))
 
 
-def test_one_tensor_under_two_names_is_refused(tmp_path: Path) -> None:
-    their_model("GPT2LMHeadModel").save_pretrained(tmp_path)
-    rewrite(tmp_path, lambda x: x | {"ln_f.bias": torch.zeros(24)})
-    with pytest.raises(ValueError, match=r"wanted transformer.ln_f.bias once"):
-        from_pretrained(tmp_path)
+@pytest.mark.parametrize("class_name", [GPT])
+def test_one_tensor_under_two_names_is_refused(folder: Path) -> None:
+    rewrite(folder, lambda x: x | {"ln_f.bias": torch.zeros(24)})
+    assert "wanted transformer.ln_f.bias once" in refusal(folder)
 
 
 # Texts
@@ -372,7 +332,7 @@ def publish(folder: Path, sentences: list[str], name: str, **size: int) -> Any:
     """Save a model and a tokenizer trained on the sentences; return both."""
     import tokenizers as tk
 
-    if name == "GPT2LMHeadModel":
+    if name == GPT:
         trained: Any = tk.ByteLevelBPETokenizer()
         special = {"eos_token": "<|endoftext|>"}
     else:
@@ -427,9 +387,7 @@ def test_it_fills_blanks_as_they_do(
 
 @torch.no_grad()
 def test_it_continues_as_they_do(sentences: list[str], tmp_path: Path) -> None:
-    theirs, tokenizer = publish(
-        tmp_path, sentences, "GPT2LMHeadModel", n_positions=99
-    )
+    theirs, tokenizer = publish(tmp_path, sentences, GPT, n_positions=99)
     model, (ours,), *_ = from_pretrained(tmp_path)
     for text in questions(sentences):
         token_ids = tokenizer(text)["input_ids"]
@@ -571,7 +529,7 @@ def test_only_marian_translates(
 ) -> None:
     shutil.copytree(marian_folder, tmp_path / "bare")
     (tmp_path / "bare" / "vocab.json").unlink()
-    for folder in saved("GPT2LMHeadModel"), tmp_path / "bare":
+    for folder in saved(GPT), tmp_path / "bare":
         arguments = ["translate", "Tom", "--checkpoint", str(folder)]
         found = CliRunner().invoke(app, arguments)
         assert "a Marian model with vocab.json" in str(found.exception)
@@ -604,12 +562,7 @@ def test_each_missing_or_wrong_tensor_is_named(folder: Path) -> None:
         assert wanted in refusal(folder)
     save_file(state | {"bert.adapter.weight": torch.zeros(3)}, path)
     assert "wanted no tensor 'bert.adapter.weight'" in refusal(folder)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_numbers_that_are_none_are_refused(folder: Path, value: float) -> None:
-    name = min(load_file(folder / "model.safetensors"))
-    rewrite(folder, lambda x: x | {name: torch.full_like(x[name], value)})
+    save_file(state | {name: torch.full_like(x, -torch.inf)}, path)
     assert f"wanted finite numbers in '{name}'" in refusal(folder)
 
 
@@ -617,16 +570,13 @@ ENTRIES: list[tuple[str, dict[str, Any], str]] = [
     (BERT, {"architectures": [["x"]]}, "wanted architectures to be one of B"),
     (BERT, {"is_decoder": 0}, "wanted is_decoder = False"),
     (BERT, {"vocab_size": "x"}, "wanted vocab_size like 30522"),
-    (BERT, {"vocab_size": 2**40}, "wanted vocab_size from 0 to"),
     (BERT, {"vocab_size": 212}, r"of shape \(212, 24\), got"),
     (BERT, {"num_hidden_layers": 10**6}, "from 0 to 256, got 1000000"),
     (SEQUENCE, {"id2label": {"0": "a", "2": "b"}}, "has no '1'"),
     (SEQUENCE, {"id2label": {"0": "\x1b[2J"}}, "labels must be printable"),
-    ("GPT2LMHeadModel", {"n_inner": 41}, "c_fc.weight of shape"),
-    ("GPT2LMHeadModel", {"activation_function": "x"}, "activation"),
-    ("MarianMTModel", {"scale_embedding": "yes"}, "wanted scale_embedding"),
-    ("MarianMTModel", {"decoder_layers": 3}, "wanted .*coder_layers = "),
-    ("MarianMTModel", {"eos_token_id": PAD}, "two ids below 211, got 210 and"),
+    (GPT, {"activation_function": "x"}, "activation"),
+    (MT, {"decoder_layers": 3}, "wanted .*coder_layers = "),
+    (MT, {"eos_token_id": PAD}, "two ids below 211, got 210 and"),
     ("ViTForImageClassification", {"image_size": 16}, "patch_size must"),
 ]
 ENTRIES += [  # whatever may have one value only
@@ -642,23 +592,18 @@ ENTRIES += [  # whatever may have one value only
 
 @pytest.mark.parametrize(("class_name", "entries", "said"), ENTRIES)
 def test_what_the_book_can_not_express_is_named(
-    class_name: str,
-    entries: dict[str, Any],
-    said: str,
-    saved: Callable[[str], Path],
-    tmp_path: Path,
+    folder: Path, entries: dict[str, Any], said: str
 ) -> None:
-    shutil.copytree(saved(class_name), tmp_path, dirs_exist_ok=True)
-    path = tmp_path / "config.json"
+    path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | entries))
-    assert re.search(said, refusal(tmp_path)), refusal(tmp_path)
+    line = refusal(folder)
+    assert re.search(said, line), line
 
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 DAMAGE: list[tuple[str, Callable[[Path], object], str]] = [
     (CONFIG, lambda x: x.write_text("[]"), "wanted an object of JSON"),
     (CONFIG, lambda x: x.write_text("{"), "wanted JSON, got"),
-    (CONFIG, Path.unlink, "No such file"),
     (WEIGHTS, lambda x: x.write_bytes(bytes(7)), "wanted a whole safetensors"),
     (WEIGHTS, lambda x: x.rename(x.with_suffix(".bin")), "neither a pickle"),
     ("source.spm", Path.unlink, "No such file"),
@@ -687,13 +632,11 @@ def test_each_damaged_file_is_named(
     assert name in line
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"model": 3}', "[" * 100_000])
-def test_a_tokenizer_that_is_none(
-    text: str, saved: Callable[[str], Path], tmp_path: Path
-) -> None:
-    shutil.copytree(saved("GPT2LMHeadModel"), tmp_path, dirs_exist_ok=True)
-    (tmp_path / "tokenizer.json").write_text(text)
-    assert "tokenizer.json: wanted a tokenizer, got " in refusal(tmp_path)
+@pytest.mark.parametrize("class_name", [GPT])
+def test_a_tokenizer_that_is_none(folder: Path) -> None:
+    for text in "", '{"model": 3}', "[" * 100_000:
+        (folder / "tokenizer.json").write_text(text)
+        assert "tokenizer.json: wanted a tokenizer, got " in refusal(folder)
 
 
 HOSTILE = [None, 0, -1, 1.5, True, "x", "relu", [], {}, [1], 2**62]
@@ -752,28 +695,15 @@ def test_what_fails_halfway_leaves_nothing(
 
 
 def test_what_no_class_of_theirs_does_is_not_written(tmp_path: Path) -> None:
-    sizes: dict[str, Any] = {"vocab_size": 11, "d_model": 24, "n_heads": 3}
-    sizes |= {"n_layers": 2, "d_ff": 7, "max_length": 5}
-    cases: list[tuple[Any, str]] = [
-        (TextEncoder(TextConfig(**sizes)), "model must be one of Sequence"),
-        (
-            TokenClassifier(TextConfig(**sizes), 3),
-            "a BertForToken.* has norm = 'post'",
-        ),
-        (
-            CausalLanguageModel(TextConfig(**sizes, n_segments=2)),
-            "a GPT2LMHeadModel has n_segments = 0",
-        ),
-        (
-            make_random_vit(pooling="mean"),
-            "a ViTForImage.* has pooling = 'class'",
-        ),
-    ]
-    for model, message in cases:
+    pre = make_text_config()
+    segments = make_text_config(n_segments=2)
+    for found, message in (
+        (Pretrained(TextEncoder(pre)), "model must be one of Sequence"),
+        (Pretrained(TokenClassifier(pre, 3)), "a Bert.* has norm = 'post'"),
+        (Pretrained(CausalLanguageModel(segments)), "has n_segments = 0"),
+        (Pretrained(make_vit(pooling="mean")), "has pooling = 'class'"),
+        (Pretrained(make_vit(), labels=("a",)), "labels must be 7, got 1"),
+    ):
         with pytest.raises(ValueError, match=message):
-            save_pretrained(tmp_path / "new", Pretrained(model))
-    with pytest.raises(ValueError, match="labels must be 7, got 1"):
-        save_pretrained(
-            tmp_path / "new", Pretrained(make_random_vit(), labels=("a",))
-        )
+            save_pretrained(tmp_path / "new", found)
     assert not [*tmp_path.iterdir()]
