@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from attention_book.compute import ON_CPU
 from attention_book.generation import Calibration, Translator, translator
 from attention_book.generation.confidence import UNSURE
 from attention_book.models.transformer import Transformer
@@ -42,7 +41,7 @@ def log_probability(
 
 
 def test_the_default_calibration_is_none() -> None:
-    for p in (1e-12, 0.01, 0.3, 0.9, 0.9999):
+    for p in (1e-12, 0.3, 0.9999):
         assert Calibration().confidence(math.log(p)) == pytest.approx(p)
     assert Calibration().confidence(0.0) == pytest.approx(1, abs=2e-6)
     assert Calibration().confidence(-2000.0) == pytest.approx(0)
@@ -65,25 +64,25 @@ def test_a_fit_is_the_most_probable_line() -> None:
     log_probs = [-0.1, -0.4, -0.7, -1.1, -2.0, -3.0, 0.0]
     right = [True, True, False, True, False, False, True]
     found = fit_calibration(log_probs, right)
-    gaps = []
+    slope = offset = 0.0
     for x, is_right in zip(log_probs, right, strict=True):
         label = 5 / 6 if is_right else 1 / 5  # of 4 right and 3 wrong
         p = min(math.exp(x), 1 - 1e-6)
-        gaps.append((found.confidence(x) - label, math.log(p / (1 - p))))
-    assert sum(gap for gap, _ in gaps) == pytest.approx(0, abs=1e-4)
-    assert sum(gap * x for gap, x in gaps) == pytest.approx(0, abs=1e-3)
+        gap = found.confidence(x) - label
+        offset += gap
+        slope += gap * math.log(p / (1 - p))
+    assert offset == pytest.approx(0, abs=1e-4)
+    assert slope == pytest.approx(0, abs=1e-3)
 
 
 def make_unsure(model: Transformer) -> Transformer:
     """Let the model say … above all."""
     changed = copy.deepcopy(model)
+    source = torch.tensor([[4, 5]])
     with torch.no_grad():
         table = changed.target_embedding.tokens.weight
-        logits = changed(
-            torch.tensor([[4, 5]]), torch.tensor([2]), torch.tensor([[BOS]])
-        )
-        best = int(logits[0, 0].argmax())
-        table[TARGET.token_ids[UNSURE]] = 3 * table[best]
+        logits = changed(source, torch.tensor([2]), torch.tensor([[BOS]]))
+        table[TARGET.token_ids[UNSURE]] = 3 * table[logits.argmax()]
     return changed
 
 
@@ -110,13 +109,19 @@ def test_confidence_counts_what_went_to_the_doubt(
     assert translator.translate_with_confidence([]) == []
 
 
-def test_a_model_that_learnt_no_doubt_is_sure(model: Transformer) -> None:
+def test_a_model_that_learnt_no_doubt_is_sure(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = WordTokenizer([*TARGET.words[:3], "x", *TARGET.words[4:]])
     translator = Translator(model, SOURCE, target)
     assert translator.calibration == Calibration()
-    (found,) = translator.translate_with_confidence(["a b c"])
-    assert found.is_sure
-    assert 0 < found.confidence < 1
+    monkeypatch.setattr(Transformer, "forward", None)  # no second pass
+    for beam_size in 1, 3:
+        (found,) = translator.translate_with_confidence(
+            ["a b c"], beam_size=beam_size
+        )
+        assert found.is_sure
+        assert 0 < found.confidence < 1
 
 
 def test_a_translator_keeps_what_it_was_given(model: Transformer) -> None:
@@ -137,15 +142,6 @@ def test_a_translator_keeps_what_it_was_given(model: Transformer) -> None:
     assert not any(m.training for m in translator.model.modules())
 
 
-def test_the_confidence_takes_no_second_pass(
-    model: Transformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translator = Translator(model, SOURCE, TARGET)
-    monkeypatch.setattr(Transformer, "forward", None)
-    for beam_size in 1, 3:
-        translator.translate_with_confidence(["a b c ."], beam_size=beam_size)
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_one_thread_is_enough_for_one_row_of_a_small_model(
     n_threads: int, model: Transformer, monkeypatch: pytest.MonkeyPatch
@@ -161,14 +157,12 @@ def test_one_thread_is_enough_for_one_row_of_a_small_model(
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(n_threads)
-        small = Translator(model, SOURCE, TARGET, ON_CPU)
+        small = Translator(model, SOURCE, TARGET)
         small.translate(["a b"])
         small.translate(["a b", "c d"])
         monkeypatch.setattr(translator, "_ONE_THREAD", 0)
-        Translator(model, SOURCE, TARGET, ON_CPU).translate(["a b"])
+        Translator(model, SOURCE, TARGET).translate(["a b"])
         assert used == [1, n_threads, n_threads]
-        with pytest.raises(ValueError, match="beam_size must be"):
-            small.translate(["a b"], beam_size=-1)
         assert torch.get_num_threads() == n_threads
     finally:
         torch.set_num_threads(before)
