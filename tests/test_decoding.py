@@ -317,7 +317,7 @@ def small(
     return model, every
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 4.0])
 def test_a_wide_beam_finds_the_best_of_all(
     alpha: float, small: Any, unchecked: None
 ) -> None:

@@ -242,5 +242,5 @@ def test_errors_name_what_was_wanted() -> None:
         batch = make_batch([([3], [BOS, *[3] * n, EOS])], ON_CPU)
         with pytest.raises(ValueError, match=wanted):
             mask_predict_loss(model, batch)
-    with pytest.raises(ValueError, match="max_target_length must be at l"):
+    with pytest.raises(ValueError, match="max_target_length must be a who"):
         make_masked_config(max_target_length=0)
