@@ -76,6 +76,17 @@ def compile_backend(device: torch.device, on_cpu: bool = True) -> str:
     return "inductor" if has_compiler and (on_gpu or on_cpu) else "eager"
 
 
+def pretend_gpu(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], n: int = 1
+) -> None:
+    """Pretend that there are CUDA cards, to be asked and not to be used."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: n)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_capability", lambda device: capability
+    )
+
+
 def needs_bf16(device: torch.device) -> None:
     """Skip a test on a card without bf16."""
     try:

@@ -32,11 +32,14 @@ from attention_book.io import (
     write_tensors,
 )
 from attention_book.io.pretrained.vit import load_vit
-from attention_book.models.config import ViTConfig
-from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from tests.factories import make_random_vit, make_trainer, make_transformer
+from tests.factories import (
+    make_random_vit,
+    make_trainer,
+    make_transformer,
+    make_vit,
+)
 from tests.test_images import timm_state
 from tests.test_training import take_steps
 
@@ -58,11 +61,6 @@ class File:
 
     def pick(self, rng: random.Random) -> Any:
         return self.entries[rng.choice(sorted(self.entries))]
-
-    def change(self, key: str, change: Callable[[Any], Any]) -> None:
-        """Change what is said in JSON within the metadata."""
-        value = json.loads(self.metadata[key])
-        self.metadata[key] = json.dumps(change(value))
 
     def pack(self) -> bytes:
         header = self.header
@@ -203,7 +201,7 @@ def layers(file: File, rng: random.Random) -> None:
 
 def vocabularies(file: File, rng: random.Random) -> None:
     texts = json.loads(file.metadata["tokenizers"])
-    how = rng.randrange(6)
+    how = rng.randrange(5)
     if how == 0 or not texts:
         wrong = ["3", "null", "{}", '[""]', '["{}"]', DEEP, '["[[["]', "[7]"]
         file.metadata["tokenizers"] = rng.choice(wrong)
@@ -218,22 +216,16 @@ def vocabularies(file: File, rng: random.Random) -> None:
         words[rng.randrange(len(words))] = rng.choice(ODD_TEXTS)
     elif how == 3:
         words[-1] = words[0]
-    elif how == 4:
-        words = rng.choice(
-            [words[:-1], [*words, "new"], words[::-1], "abc", 3]
-        )
     else:
-        words = [words]
+        whole = [words[:-1], [*words, "new"], words[::-1], [words], "abc", 3]
+        words = rng.choice(whole)
     texts[at] = json.dumps({"words": words})
     file.metadata["tokenizers"] = json.dumps(texts)
 
 
 def labels(file: File, rng: random.Random) -> None:
-    found = json.loads(file.metadata["labels"])
-    if not found:
-        found = ["a"]  # a translator has none
-    else:
-        found[rng.randrange(len(found))] = rng.choice(ODD_TEXTS)
+    found = json.loads(file.metadata["labels"]) or ["a"]
+    found[rng.randrange(len(found))] = rng.choice(ODD_TEXTS)
     whole = [json.dumps(found), "3", "null", "{}", '"01234"', DEEP, "[" * 9]
     whole += [json.dumps(["a"] * 10**5)]
     file.metadata["labels"] = rng.choice(whole[:1] * 8 + whole)
@@ -247,9 +239,8 @@ def texts(file: File, rng: random.Random) -> None:
     elif how == 1:
         file.metadata[key] = rng.choice([3, None, [], {}, True])
     elif how == 2:
-        file.metadata["model"] = rng.choice(
-            ["", "\x1b[31m", "x" * 10**5, "Sequ"]
-        )
+        names = ["", "\x1b[31m", "x" * 10**5, "Sequ"]
+        file.metadata["model"] = rng.choice(names)
     else:
         wrong: list[Any] = [None, 3, [], "x"]
         file.metadata = rng.choice(wrong)
@@ -289,27 +280,15 @@ def originals(
 
     transformer = make_transformer()
     save_model(folder / "0", transformer, tokenizers=(WORDS, TARGETS))
-    config = ViTConfig(
-        image_size=8,
-        patch_size=4,
-        n_channels=1,
-        n_classes=5,
-        d_model=8,
-        n_heads=2,
-        d_ff=7,
-        n_layers=2,
-    )
-    classifier = ViT(config)
+    classifier = make_vit(n_channels=1, n_classes=5)
     save_model(folder / "1", classifier, labels=tuple("abcde"))
     trainer = take_steps(make_trainer(), 2)
     save_checkpoint(folder / "2", trainer, (WORDS, TARGETS))
-    timm = {
-        k: x.contiguous() for k, x in timm_state(make_random_vit()).items()
-    }
-    save_file(timm, folder / "3")
+    timm = timm_state(make_random_vit()).items()
+    save_file({k: x.contiguous() for k, x in timm}, folder / "3")
     picture = folder / "drawn.png"
-    drawn = Image.new("L", (8, 8), 255)
-    drawn.paste(0, (3, 1, 5, 7))
+    drawn = Image.new("L", (15, 15), 255)
+    drawn.paste(0, (6, 2, 9, 13))
     drawn.save(picture)
     loaders: list[Callable[[Path], object]] = [
         command("translate", "a b"),
@@ -324,24 +303,22 @@ def originals(
 
 
 class Memory:
-    """How much more memory this process had at its most than at the start."""
+    """How much memory this process had at its most, and at the start."""
 
     def __init__(self) -> None:
-        self.reset = Path("/proc/self/clear_refs")
-        self.start = self.most()
+        self.forget()
+        self.start = self.peak()
 
-    def most(self) -> int:
+    def forget(self) -> None:
+        """From now on the peak is what is in use now."""
+        if sys.platform == "linux":
+            Path("/proc/self/clear_refs").write_text("5")
+
+    def peak(self) -> int:
         if sys.platform != "linux":
             return 0
-        self.reset.write_text("5")  # the peak is now what is in use
-        return self._peak()
-
-    def _peak(self) -> int:
         text = Path("/proc/self/status").read_text()
         return 1024 * int(text.split("VmHWM:")[1].split()[0])
-
-    def growth(self) -> int:
-        return self._peak() - self.start if self.start else 0
 
 
 def refusal_of(load: Callable[[Path], object], path: Path) -> str:
@@ -382,10 +359,11 @@ def test_mutants_are_refused_in_one_line(
                 break
         cut = mutate(file, rng)
         path.write_bytes(cut if mutate is lengths else file.pack())
-        memory.most()
+        memory.forget()
         line = refusal_of(load, path)
         assert line, (number, mutate.__name__, file.metadata)
-        assert memory.growth() <= MOST, (number, mutate.__name__, line)
+        growth = memory.peak() - memory.start
+        assert growth <= MOST, (number, mutate.__name__, line)
 
 
 def special(folder: Path, kind: str) -> Path:
@@ -476,22 +454,15 @@ def test_a_file_keeps_its_permissions(
 def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "x"
     for tensor, message in (
-        (
-            torch.zeros(2, dtype=torch.int64),
-            "wanted .*in 'x', got torch.int64",
-        ),
-        (torch.zeros(2, dtype=torch.complex64), "wanted .*, got torch.comp"),
-        (torch.tensor([1, math.inf]), "wanted finite numbers in 'x'"),
+        (torch.tensor([2]), "wanted .*in 'x', got torch.int64"),
         (torch.tensor([1, math.nan]), "wanted finite numbers in 'x'"),
-        (torch.tensor([1e300]).double() * 1e300, "wanted finite numbers"),
+        (torch.tensor([1e300]).double(), "wanted finite numbers in 'x'"),
         (torch.tensor([1e300], dtype=torch.float64), "wanted finite numbers"),
     ):
-        with pytest.raises(
-            ValueError, match=f"^{path}: not written: {message}"
-        ):
+        message = f"^{path}: not written: {message}"
+        with pytest.raises(ValueError, match=message):
             write_tensors(path, {"x": tensor}, {})
-    words = [*SPECIAL_TOKENS, *"abcdefghi", "\x1b[31m"]
-    evil = WordTokenizer(words)
+    evil = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghi", "\x1b[31m"])
     with pytest.raises(ValueError, match="words must be printable"):
         save_model(path, make_transformer(), tokenizers=(evil, TARGETS))
     assert not [*tmp_path.iterdir()]
@@ -500,10 +471,8 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
 def test_a_lock_is_kept_once_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "model"
     stale = tmp_path / "model.0123abcd.part"
-    others = [
-        tmp_path / name
-        for name in ("model.x.part", "other.0123abcd.part", "model.part")
-    ]
+    names = "model.part", "model.x.part", "other.0123abcd.part"
+    others = [tmp_path / name for name in names]
     for file in (stale, *others, tmp_path / "model.lock"):  # of killed runs
         file.write_text("left")
     for _ in range(2):
@@ -512,7 +481,7 @@ def test_a_lock_is_kept_once_and_leaves_nothing(tmp_path: Path) -> None:
             wanted = f"^{path}: is being written by another process$"
             with pytest.raises(BlockingIOError, match=wanted), lock(path):
                 raise AssertionError("it was locked twice")
-        assert sorted(tmp_path.iterdir()) == sorted(others)
+        assert sorted(tmp_path.iterdir()) == others
     with (
         pytest.raises(FileNotFoundError, match="there is no folder"),
         lock(tmp_path / "none/model"),

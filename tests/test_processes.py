@@ -33,7 +33,7 @@ from attention_book.training.distributed import (
     process_group,
 )
 from attention_book.training.parallel import DataParallel, ModelWithLoss
-from tests.factories import make_examples, make_transformer
+from tests.factories import make_examples, make_transformer, pretend_gpu
 from tests.ranks_worker import (
     KINDS,
     compare,
@@ -171,11 +171,10 @@ def test_accumulation_steps_must_come_out_even() -> None:
             self.rank = 0
             self.size = 2
 
-    with pytest.raises(
-        ValueError,
-        match=r"^accumulation_steps must be a multiple of the number of "
-        r"processes, 2, got 3$",
-    ):
+    message = (
+        "^accumulation_steps must be a multiple of .* processes, 2, got 3$"
+    )
+    with pytest.raises(ValueError, match=message):
         Pair().check(TrainingConfig(accumulation_steps=3))
     Pair().check(TrainingConfig(accumulation_steps=4))
     SINGLE_PROCESS.check(TrainingConfig(accumulation_steps=3))
@@ -299,8 +298,7 @@ def test_the_file_of_several_processes_is_that_of_one(
         save(tmp_path / "own", trainer)
         again, metadata_again = read_tensors(tmp_path / "own")
         assert metadata_again == metadata
-        assert again.keys() == tensors.keys()
-        assert all(torch.equal(again[k], tensors[k]) for k in tensors)
+        torch.testing.assert_close(again, tensors, atol=0, rtol=0)
 
 
 def test_processes_that_do_not_agree_say_so(two: Found) -> None:
@@ -339,8 +337,8 @@ def test_when_one_fails_all_end_and_torchrun_says_why(
 def test_a_lost_peer_is_told_from_a_bug(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in "RANK", "WORLD_SIZE":
-        monkeypatch.setenv(name, "0" if name == "RANK" else "1")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error"))
     monkeypatch.setattr(dist, "init_process_group", lambda *_, **__: None)
     monkeypatch.setattr(dist, "get_rank", lambda: 0)
@@ -378,11 +376,7 @@ def test_alone_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_process_has_a_gpu_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(
-        torch.cuda, "get_device_capability", lambda device=None: (9, 0)
-    )
+    pretend_gpu(monkeypatch, (9, 0), n=2)
     for wanted in "auto", "cuda":
         for rank in 0, 1:
             device = device_of_rank(wanted, rank)
@@ -390,11 +384,8 @@ def test_each_process_has_a_gpu_of_its_own(
     assert device_of_rank("cpu", 4) == torch.device("cpu")
     with pytest.raises(ValueError, match=r"wanted cuda:2, .* finds 2 of cuda"):
         device_of_rank("auto", 2)
-    with pytest.raises(
-        ValueError,
-        match=r"^device: processes that share the work take auto, cpu or "
-        r"cuda, and each its own, got 'cuda:1'$",
-    ):
+    message = r"^device: processes .* take auto, cpu or cuda, .* got 'cuda:1'$"
+    with pytest.raises(ValueError, match=message):
         device_of_rank("cuda:1", 0)
 
 

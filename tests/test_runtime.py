@@ -53,23 +53,13 @@ from tests.factories import (
     make_trainer,
     make_transformer,
     make_varied,
+    pretend_gpu,
 )
 
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 NO_GPU = not torch.cuda.is_available()
 CUDA = torch.device("cuda")
-
-
-def pretend_gpu(
-    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int]
-) -> None:
-    """Pretend that there is a CUDA card, to be asked and not to be used."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(
-        torch.cuda, "get_device_capability", lambda device: capability
-    )
 
 
 @pytest.mark.parametrize(
@@ -104,8 +94,7 @@ def test_a_small_model_stays_on_the_cpu_unless_asked_for(
         monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     compute = get_compute_config(model_bytes=GRAMMAR.stat().st_size)
-    assert compute.device == ON_CPU.device
-    assert compute.precision == "fp32"
+    assert compute == ON_CPU
     large = get_compute_config(precision="fp32", model_bytes=2**26)
     assert large.device == torch.device(kind)
     asked = get_compute_config(kind, "fp32", model_bytes=1)
@@ -143,14 +132,8 @@ def test_without_a_card_it_is_the_cpu() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (
-            {"device": "gpu"},
-            "device must be auto, cpu, mps, cuda or cuda:N, got 'gpu'",
-        ),
-        (
-            {"device": "cuda:7"},
-            "device: wanted cuda:7, but torch .* 1 of cuda",
-        ),
+        ({"device": "gpu"}, "device must be auto, .* or cuda:N, got 'gpu'"),
+        ({"device": "cuda:7"}, "device: wanted cuda:7, but .* 1 of cuda"),
         ({"device": "mps"}, "device: wanted mps, but torch .* 0 of mps .*"),
         ({"precision": "int8"}, "precision must be auto, fp32, .* got 'int8'"),
         ({"kernel": "fast"}, "kernel must be auto, flash, .* got 'fast'"),
@@ -263,10 +246,8 @@ def test_the_validation_loss_is_in_fp32_and_without_cudnn() -> None:
         validation_loss(trainer, trainer.batches)
     handle.remove()
     without_cudnn = {"flash", "efficient", "math"}
+    assert seen == len(seen) * [("highest", without_cudnn, torch.float32)]
     assert seen
-    assert all(
-        found == ("highest", without_cudnn, torch.float32) for found in seen
-    )
 
 
 @pytest.mark.parametrize("setting", ["cuda", "cpu", "all"])
@@ -404,10 +385,10 @@ class _WithoutFloat64(TorchFunctionMode):
 
 def test_no_float64_goes_to_a_device(tmp_path: Path) -> None:
     device = torch.device("cpu")
-    with pytest.raises(TypeError, match="no float64"), _WithoutFloat64():
-        torch.zeros(2, dtype=torch.float64).to(device)
-    with pytest.raises(TypeError, match="no float64"), _WithoutFloat64():
-        torch.ones(2).double()
+    wide = torch.zeros(2, dtype=torch.float64)
+    for wrong in lambda: wide.to(device), torch.ones(2).double:
+        with pytest.raises(TypeError, match="no float64"), _WithoutFloat64():
+            wrong()
     file = tmp_path / "checkpoint"
     with _WithoutFloat64():
         trainer = make_trainer(dropout=0.1)
