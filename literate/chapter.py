@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -215,11 +216,18 @@ def dotted(title: str) -> str:
 
 
 def defined_in(path: str, *wanted: str, root: Path = ROOT) -> dict[str, Any]:
-    """What the cells of a chapter define that bind these names, for tests and experiments."""
+    """What the cells of a chapter define that bind these names, for tests and experiments.
+
+    They find there what the chapter's titled blocks bind, as when the chapter runs.
+    """
     namespace: dict[str, Any] = {}
     chapter = read(Path(path), root)
-    for code in (cell.code for cell in chapter.cells if not (cell.code.title or cell.code.role)):
-        if not set(wanted) & set(names(code.body, chapter.path, code.line)):
+    for code in (cell.code for cell in chapter.cells if not cell.code.role):
+        bound = names(code.body, chapter.path, code.line)
+        if code.title:
+            package = vars(import_module(dotted(code.title)))
+            namespace |= {name: package[name] for name in bound if name in package}
+        if code.title or not set(wanted) & set(bound):
             continue
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile("\n" * code.line + code.body, path, "exec"), namespace)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from attention_book.models.decoder import DecoderLayer
 from literate.blocks import ChapterError, names
-from literate.chapter import Chapter, Twin, read, read_all
+from literate.chapter import Chapter, Twin, defined_in, read, read_all
 
 
 PATH = Path("docs/fruit/apple.md")
@@ -218,3 +219,10 @@ def test_a_file_belongs_to_one_chapter(tmp_path: Path) -> None:
         ChapterError, match=r"stands on docs/fruit/apple\.md:1"
     ):
         read_all(tmp_path)
+
+
+def test_cells_that_an_experiment_uses_find_what_titled_blocks_bind() -> None:
+    cells = defined_in("docs/transformer/decoder.md", "Sorter")
+    assert cells["DecoderLayer"] is DecoderLayer
+    assert isinstance(cells["Sorter"](True).decoder, DecoderLayer)
+    assert "train" not in cells
