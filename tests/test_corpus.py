@@ -1,11 +1,8 @@
 """attention_book.corpus: grammar, split, tokenizers, batches."""
 
-import hashlib
 import itertools
-import json
 import random
 import runpy
-from collections import defaultdict
 
 import pytest
 import torch
@@ -28,20 +25,12 @@ from attention_book.tokenizers.special_tokens import (
     SPECIAL_TOKENS,
 )
 from attention_book.tokenizers.words import Tokenizer, WordTokenizer
-from corpora.wide.leaks import find_leaks, read_pairs
 
 
 @pytest.fixture(scope="module")
 def drawn() -> list[Phrase]:
     rng = random.Random(100)
-    return [sentence(rng) for _ in range(8_000)]
-
-
-def test_no_sentence_has_two_translations(drawn: list[Phrase]) -> None:
-    answers = defaultdict(set)
-    for phrase in drawn:
-        answers[phrase.english].add(phrase.chinese)
-    assert [e for e, found in answers.items() if len(found) > 1] == []
+    return [sentence(rng) for _ in range(4_000)]
 
 
 def test_every_count_has_its_measure_word(drawn: list[Phrase]) -> None:
@@ -105,48 +94,20 @@ def test_full_stops_articles_and_spaces_are_right(
 
 def test_the_sentence_of_the_book_is_in_the_grammar() -> None:
     rng = random.Random(0)
-    for _ in range(100_000):
-        phrase = statement(rng, "present")
-        if phrase.english == "Tom chases Jerry":
-            assert phrase.chinese.replace(" ", "") == "汤姆追逐杰瑞"
-            return
-    pytest.fail("never drawn")
+    drawn = (statement(rng, "present") for _ in range(100_000))
+    (chinese,) = itertools.islice(
+        (x.chinese for x in drawn if x.english == "Tom chases Jerry"), 1
+    )
+    assert chinese.replace(" ", "") == "汤姆追逐杰瑞"
 
 
-def test_the_split_holds_its_promises() -> None:
-    split = make_split(n_train=2000, n_test=100, seed=3)
-    assert [len(part) for part in split] == [2000, 100, 100]
-    everything = [english for part in split for english, _ in part]
-    assert len(set(everything)) == len(everything)
-    assert make_split(2000, 100, seed=3) == split
-    assert make_split(2000, 100, seed=4) != split
+def test_a_split_is_the_same_again_and_shares_no_chinese() -> None:
+    split = make_split(2000, 100, seed=3)
+    assert split == make_split(2000, 100, seed=3) != make_split(2000, 100)
     assert make_split(7, 2) == make_split(7, 2, seed=0)
-
-
-def test_no_sentence_of_training_holds_a_held_out_pair() -> None:
-    """Read from the sentences; what the grammar noted does not count."""
-    split = make_split(20_000, 500)
-    train, sentences, combinations = (
-        [english for english, _ in part] for part in split
-    )
-    assert find_leaks(train) == []
-    assert find_leaks(sentences) == []
-    assert {english for english, _ in find_leaks(combinations)} == set(
-        combinations
-    )
-    assert any("than" in english.split() for english in train)
-    seen = {chinese for _, chinese in split.train}
-    for part in split[1:]:
-        assert not seen & {chinese for _, chinese in part}
-
-
-def test_both_tests_have_equally_long_sentences() -> None:
-    _, *tests = make_split(n_train=500, n_test=400, seed=6)
-    lengths = [
-        sorted(len(english.split()) for english, _ in part) for part in tests
-    ]
-    assert lengths[0] == lengths[1]
-    assert len(set(lengths[0])) > 10
+    train, *tests = ({chinese for _, chinese in part} for part in split)
+    assert not train & set.union(*tests)
+    assert any("than" in english.split() for english, _ in split.train)
 
 
 def test_a_smaller_test_is_a_part_of_the_larger() -> None:
@@ -158,28 +119,12 @@ def test_a_smaller_test_is_a_part_of_the_larger() -> None:
     assert make_split(n_train=1, n_test=300)[1:] == large[1:]
 
 
-def test_what_is_read_is_what_was_noted(drawn: list[Phrase]) -> None:
-    for phrase in drawn:
-        assert read_pairs(phrase.english) == phrase.pairs, phrase
-
-
-def test_the_sentences_of_a_seed_never_change() -> None:
-    """Saved models and their scores stand on them."""
-    split = make_split(n_train=3000, n_test=300, seed=5)
-    text = json.dumps(list(split), ensure_ascii=False)
-    assert hashlib.sha256(text.encode()).hexdigest() == (
-        "500c072d70c770d4d0c66e81944775e4fb7af5865aaeaf81f1e58943152b9eec"
-    )
-
-
 def test_a_tenth_of_the_pairs_is_held_out_and_no_word_is_lost() -> None:
-    for verb in VERBS:
-        kept = [n for n in NOUNS if not is_held_out((verb.base, n))]
-        assert len(kept) > len(NOUNS) / 2
-    pairs = [(v.base, n) for v in VERBS for n in NOUNS]
-    pairs += [(a, n) for a in (*COLOURS, *QUALITIES) for n in NOUNS]
-    fraction = sum(map(is_held_out, pairs)) / len(pairs)
-    assert 0.07 < fraction < 0.14
+    verbs = [verb.base for verb in VERBS]
+    words = [*verbs, *COLOURS, *QUALITIES]
+    held = {word: sum(is_held_out((word, n)) for n in NOUNS) for word in words}
+    assert all(held[verb] < len(NOUNS) / 2 for verb in verbs)
+    assert 0.07 < sum(held.values()) / len(words) / len(NOUNS) < 0.14
 
 
 def test_encode_and_decode_are_inverse_and_unknown_words_are_named() -> None:
@@ -221,17 +166,14 @@ def test_the_picture_shows_what_the_tokenizer_gives() -> None:
     [
         ("Tom chases Jerry.", "Tom chases Jerry ."),
         ("  Is this Tom's?", "Is this Tom 's ?"),
-        ("a , b", "a , b"),
         ("He didn't, I don’t.", "He did not , I do not ."),
         ("It won't. Won't it?", "It will not . Will not it ?"),
         ("I can't", "I can not"),
-        ("Can't you? You can’t!", "Can not you ? You can not !"),
         ("Shan't I? I shan't.", "Shall not I ? I shall not ."),
         ("a cant, a wont", "a cant , a wont"),
         ("Say 'so' or “so”", "Say ' so ' or “ so ”"),
         ("'s 'small", "'s ' small"),
         ("Tom’s\u3000book\t\n", "Tom 's book"),
-        ("", ""),
     ],
 )
 def test_punctuation_stands_apart(text: str, tokens: str) -> None:
@@ -256,22 +198,26 @@ def test_tokenize_undoes_detokenize(drawn: list[Phrase]) -> None:
         assert " " not in detokenize(phrase.chinese)
 
 
-@pytest.mark.parametrize("batch_tokens", [9, 20, 1000])
+@pytest.mark.parametrize("batch_tokens", [9, 30, 1000])
 def test_batches_hold_all_once_and_no_more_than_they_may(
     batch_tokens: int,
 ) -> None:
     lengths = [random.Random(i).randint(1, 9) for i in range(200)]
-    rng = random.Random(0)
-    batches = make_batches(lengths, batch_tokens, rng)
-    assert sorted(i for batch in batches for i in batch) == list(range(200))
-    for batch in batches:
-        longest = max(lengths[i] for i in batch)
-        assert len(batch) * longest <= batch_tokens
-    again = make_batches(lengths, batch_tokens, random.Random(0))
-    assert again == batches
-    assert make_batches(lengths, batch_tokens, rng) != batches or (
-        batch_tokens == 1000
-    )
+
+    def batches_of(seed: int) -> list[list[int]]:
+        return make_batches(lengths, batch_tokens, random.Random(seed))
+
+    batches = batches_of(0)
+    assert batches == batches_of(0) != batches_of(1)
+    assert sorted(itertools.chain(*batches)) == [*range(200)]
+    longest = [max(lengths[i] for i in batch) for batch in batches]
+    sizes = [len(b) * n for b, n in zip(batches, longest, strict=True)]
+    assert max(sizes) <= batch_tokens
+    if batch_tokens == 30:  # of like length, and in no order
+        assert sum(sizes) < 1.1 * sum(lengths)
+        assert longest != sorted(longest)
+        # equally long ones do not always meet the same neighbours
+        assert {*map(frozenset, batches)} != {*map(frozenset, batches_of(1))}
 
 
 def test_a_sentence_longer_than_a_batch_is_named() -> None:
@@ -279,18 +225,6 @@ def test_a_sentence_longer_than_a_batch_is_named() -> None:
         make_batches([3, 7], 5, random.Random(0))
     assert make_batches([7], 7, random.Random(0)) == [[0]]
     assert make_batches([], 5, random.Random(0)) == []
-
-
-def test_batches_are_of_like_length_and_in_no_order() -> None:
-    lengths = [random.Random(i).randint(1, 9) for i in range(200)]
-    batches = make_batches(lengths, 30, random.Random(0))
-    positions = sum(len(b) * max(lengths[i] for i in b) for b in batches)
-    assert positions < 1.1 * sum(lengths)
-    longest = [max(lengths[i] for i in b) for b in batches]
-    assert longest != sorted(longest)
-    # equally long ones do not always meet the same neighbours
-    again = make_batches(lengths, 30, random.Random(1))
-    assert {frozenset(b) for b in batches} != {frozenset(b) for b in again}
 
 
 def test_sentences_are_padded_at_the_end() -> None:

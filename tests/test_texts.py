@@ -1,6 +1,7 @@
 """attention_book.texts: readers, cleaning, subwords."""
 
 import json
+import string
 import struct
 import sys
 from collections.abc import Callable
@@ -39,40 +40,35 @@ def write_mo(path: Path, messages: dict[str, str], charset: str) -> None:
 
 def test_catalogues_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "zh_CN/LC_MESSAGES"
-    write_mo(
-        folder / "a.mo",
-        {
-            "Open": "打开",
-            "menu\x04Close": "关闭",
-            "%d file\0%d files": "%d 个文件\0%d 些文件",
-            "noun\x04one\0many": "一\0多",
-        },
-        "utf-8",
-    )
+    messages = {
+        "Open": "打开",
+        "menu\x04Close": "关闭",
+        "%d file\0%d files": "%d 个文件\0%d 些文件",
+        "noun\x04one\0many": "一\0多",
+    }
+    write_mo(folder / "a.mo", messages, "utf-8")
     write_mo(folder / "b.mo", {"Open": "开启", "Save": "保存"}, "gb18030")
     write_mo(tmp_path / "de/LC_MESSAGES/a.mo", {"Open": "Öffnen"}, "utf-8")
     found = read_catalogues(folders=[tmp_path, tmp_path / "none"])
-    assert dict(found) == {
-        "Open": "打开",
-        "Close": "关闭",
-        "%d file": "%d 个文件",
-        "one": "一",
-        "Save": "保存",
-    }
-    assert len(found) == 5
+    assert sorted(found) == [
+        ("%d file", "%d 个文件"),
+        ("Close", "关闭"),
+        ("Open", "打开"),
+        ("Save", "保存"),
+        ("one", "一"),
+    ]
     assert read_catalogues("de", [tmp_path]) == [("Open", "Öffnen")]
     assert read_catalogues("fr", [tmp_path]) == []
-    assert read_catalogues(folders=[]) == []
 
 
-BROKEN_MO = [
-    b"",
-    b"no catalogue at all, but long enough for a heading",
-    struct.pack("<7I", 0x950412DE, 0, 5, 28, 28, 0, 0),  # cut off
-]
-
-
-@pytest.mark.parametrize("content", BROKEN_MO)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no catalogue at all, but long enough for a heading",
+        struct.pack("<7I", 0x950412DE, 0, 5, 28, 28, 0, 0),  # cut off
+    ],
+)
 def test_a_broken_catalogue_is_left_out(
     tmp_path: Path, content: bytes
 ) -> None:
@@ -90,10 +86,8 @@ GOOD = [("Hello.", "你好。"), ("Go on.", "继续。")]
 @pytest.mark.parametrize(
     "content",
     [
-        "Hello.\t你好。\nGo on.\t继续。\n",
         "Hello.\t你好。\r\nGo on.\t继续。\r\n",
-        "\ufeffHello.\t你好。\n\n  \n Go on. \t 继续。",
-        "Hello.\t你好。\tCC-BY\nGo on.\t继续。\t\n",
+        "\ufeffHello.\t你好。\tCC-BY\n\n  \n Go on. \t 继续。",
     ],
 )
 def test_tab_separated_texts_are_read(tmp_path: Path, content: str) -> None:
@@ -105,11 +99,9 @@ def test_tab_separated_texts_are_read(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\tb\nc d\n", r":2: wanted source, tab, target, got 'c d'$"),
         (b"a\tb\n\nc\t \n", r":3: wanted source, tab, target, got 'c'$"),
         (b"\tb\n", r":1: wanted source, tab, target, got 'b'$"),
         (b"a\tb\n\xb4\xf2\tc", r": wanted UTF-8, got byte 0xb4 at 4$"),
-        ("a\tb".encode("utf-16"), r": wanted UTF-8, got byte 0xff at 0$"),
         (b"x" * 99, r":1: .* got 'x{40}'$"),
     ],
 )
@@ -118,9 +110,8 @@ def test_a_bad_text_is_named_with_its_line(
 ) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"pairs\.tsv" + message) as caught:
+    with pytest.raises(ValueError, match=f"^{path}{message}") as caught:
         read_tsv(path)
-    assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
 
 
@@ -170,35 +161,36 @@ def test_a_colon_leads_to_a_configuration(
     offline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(offline.parent)
-    (offline / "README.md").write_text(
-        "---\nconfigs:\n- config_name: en-zh\n  data_files: zh.jsonl\n"
-        "- config_name: en-de\n  data_files: de.jsonl\n---\n"
-    )
+    parts = ""
     for language in ("zh", "de"):
         row = json.dumps({"en": "good", language: f"good in {language}"})
         (offline / f"{language}.jsonl").write_text(row)
-    assert read_dataset("rows:en-zh") == [("good", "good in zh")]
-    found = read_dataset("rows:en-de", target="de")
-    assert found == [("good", "good in de")]
-
-
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(
-        ImportError, match=r"^run first: pip install datasets$"
-    ):
-        read_dataset("any")
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(
-        ImportError, match=r"^run first: pip install tokenizers$"
-    ):
-        BPETokenizer.train(["a"], 300)
+        parts += f"- config_name: en-{language}\n"
+        parts += f"  data_files: {language}.jsonl\n"
+    (offline / "README.md").write_text(f"---\nconfigs:\n{parts}---\n")
+    for language in ("zh", "de"):
+        found = read_dataset(f"rows:en-{language}", target=language)
+        assert found == [("good", f"good in {language}")]
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["snake_case", "__init__", "R&D", "%s_file", "Tom&Jerry", "_x"],
+    ("library", "use"),
+    [
+        ("datasets", lambda: read_dataset("any")),
+        ("tokenizers", lambda: BPETokenizer.train(["a"], 300)),
+    ],
 )
+def test_a_missing_library_is_named(
+    library: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(
+        ImportError, match=f"^run first: pip install {library}$"
+    ):
+        use()
+
+
+@pytest.mark.parametrize("text", ["snake_case", "__init__", "R&D", "_x"])
 def test_ordinary_text_is_no_shortcut(text: str) -> None:
     assert clean([(f"{text} is bad", "很糟")]) == [(f"{text} is bad", "很糟")]
 
@@ -209,10 +201,7 @@ def test_ordinary_text_is_no_shortcut(text: str) -> None:
         (("_Open…", "打开(_O)…"), ("Open…", "打开…")),
         (("E&xit", "退出 (&X)"), ("Exit", "退出")),
         (("Si_ze:", "大小（_z）："), ("Size:", "大小：")),
-        (
-            ("Use snake_case in _Run", "运行(_R)"),
-            ("Use snake_case in Run", "运行"),
-        ),
+        (("snake_case in _Run", "运行(_R)"), ("snake_case in Run", "运行")),
         ((" a\n  b\t", "甲\u3000乙\n"), ("a b", "甲 乙")),
         (("cafe\u0301", "咖啡"), ("café", "咖啡")),
     ],
@@ -243,66 +232,50 @@ def test_cleaning_keeps_what_can_be_learnt_once() -> None:
     assert clean([]) == []
 
 
-ALIKE = [
-    ("Page 1 of 2", "page %d of %d:"),
-    ("open file", "Open  file…"),
-    ("STRASSE", "straße"),
-    ("e-mail", "Email"),
-    ("%s: no", "%(name)s no"),
-    ("%-5.2f no", "%2$lu no"),
-    ("{} no", "{name} {0:d} no"),
-    ("snake_case", "snake case"),
-    ("打开 GNU 文件", "打开GNU文件。"),
-    ("ＯＫ（好）", "OK (好)"),
-]
-
-
-@pytest.mark.parametrize(("one", "other"), ALIKE)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Page 1 of 2", "page %d of %d:"),
+        ("STRASSE", "straße"),
+        ("e-mail", "Email"),
+        ("%-5.2f no", "%2$lu no"),
+        ("%(name)s no", "{name} {0:d} no"),
+        ("snake_case", "snake case"),
+        ("打开 GNU 文件", "打开GNU文件。"),
+        ("ＯＫ（好）", "OK (好)"),
+    ],
+)
 def test_trivial_variants_have_one_dedup_key(one: str, other: str) -> None:
     assert dedup_key(one) == dedup_key(other) != dedup_key(f"{other} a")
-    for side in 0, 1:
-        pairs = [("other", "别的"), *([("x", "甲"), ("y", "乙")])]
-        pairs[1:] = [
-            (one, "甲") if side == 0 else ("x", one),
-            (other, "乙") if side == 0 else ("y", other),
-        ]
+    for alike in (
+        [(one, "甲"), (other, "乙")],
+        [("x", one), ("y", other)],
+    ):
         for seed in range(9):
-            train, test = split_pairs(pairs, 1, seed)
-            if test[0] in pairs[1:]:
-                assert train == pairs[:1]
-            else:
-                assert sorted(train) == sorted(pairs[1:])
+            train, test = split_pairs([("else", "别的"), *alike], 1, seed)
+            apart = [("else", "别的")] if test[0] in alike else alike
+            assert sorted(train) == sorted(apart)
 
 
 def test_a_split_of_pairs_is_drawn_and_the_same_again() -> None:
-    letters = [chr(ord("a") + i) for i in range(26)]
+    letters = string.ascii_lowercase
     pairs = [(x + y, y + x + y) for x in letters for y in letters]
     train, test = split_pairs(pairs, 50, seed=3)
     assert len(test) == 50
     assert sorted(train + test) == sorted(pairs)
     assert split_pairs(pairs, 50, seed=3) == (train, test)
-    assert split_pairs(pairs, 50, seed=4)[1] != test
+    assert split_pairs(pairs, 50)[1] != test != pairs[:50]
     assert split_pairs(pairs, 50) == split_pairs(pairs, 50, seed=0)
-    assert test != pairs[:50]
     everything, none = split_pairs(pairs, 0)
     assert (sorted(everything), none) == (sorted(pairs), [])
-
-
-@pytest.mark.parametrize(
-    ("pairs", "n_test"),
-    [([], 0), ([("a", "b")], 1), ([("a", "b")] * 9, 1)],
-)
-def test_a_split_needs_pairs_to_train_on(
-    pairs: list[tuple[str, str]], n_test: int
-) -> None:
-    message = f"the {n_test} for .* digits .*, got none among {len(pairs)}"
-    with pytest.raises(ValueError, match=message):
-        split_pairs(pairs, n_test)
+    for few, n in ([], 0), ([("a", "b")] * 9, 1):
+        message = f"the {n} for .* digits .*, got none among {len(few)}"
+        with pytest.raises(ValueError, match=message):
+            split_pairs(few, n)
 
 
 ODD = [
     "",
-    " ",
     " a  b ",
     "😀👩\u200d👩\u200d👧 é e\u0301",
     "<eos> and <pad><bos>",
@@ -345,31 +318,25 @@ def test_subwords_learn_pieces_and_never_too_few(
 
 @pytest.mark.parametrize(
     "change",
-    [
-        lambda vocab: vocab.update({"<bos>": vocab["<eos>"], "<eos>": 1}),
-        lambda vocab: vocab.update(Ġ=len(vocab)),
-    ],
+    [{"<bos>": EOS, "<eos>": BOS}, {"Ġ": 999}],
     ids=["special ones swapped", "a gap"],
 )
 def test_subwords_are_numbered_in_order(
-    subwords: BPETokenizer, change: Callable[[dict[str, int]], None]
+    subwords: BPETokenizer, change: dict[str, int]
 ) -> None:
     saved = json.loads(json.loads(tokenizer_to_json(subwords))["subwords"])
-    change(saved["model"]["vocab"])
+    saved["model"]["vocab"].update(change)
     text = json.dumps({"subwords": json.dumps(saved)})
     with pytest.raises(ValueError, match="must be numbered 0, 1, …, special"):
         tokenizer_from_json(text)
 
 
-def test_word_tokenizers_are_saved_as_json() -> None:
+@pytest.mark.usefixtures("unchecked")
+def test_word_tokenizers_are_saved_as_json_and_others_refused() -> None:
     tokenizer = WordTokenizer.train(['"quoted" \\ 汤姆 é'])
     again = tokenizer_from_json(tokenizer_to_json(tokenizer))
     assert isinstance(again, WordTokenizer)
     assert again.words == tokenizer.words
     assert again.encode("汤姆") == tokenizer.encode("汤姆")
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_a_tokenizer_of_another_class_is_not_saved() -> None:
     with pytest.raises(ValueError, match=r"BPETokenizer, got \w*Path$"):
         tokenizer_to_json(Path("a"))
