@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from attention_book.cli import exercises
 from attention_book.cli.app import app
@@ -52,6 +52,10 @@ main()
 """
 
 
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
 @pytest.fixture
 def ex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file as a reader has it before writing, of a small exercise."""
@@ -61,9 +65,7 @@ def ex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(exercises, "_EXERCISES", book)
     exercises._load_exercises.cache_clear()
     file = tmp_path / "ex.py"
-    file.write_bytes(
-        CliRunner().invoke(app, ["exercise", "apple-1"]).stdout_bytes
-    )
+    file.write_bytes(invoke("exercise", "apple-1").stdout_bytes)
     yield file
     exercises._load_exercises.cache_clear()
 
@@ -83,8 +85,7 @@ def check(
     """Check the file: the status, and all that is said in the order it was."""
 
     def run_and_read(language: str = "en") -> tuple[int, str]:
-        command = ["check", str(ex), "--language", language]
-        found = CliRunner().invoke(app, command)
+        found = invoke("check", str(ex), "--language", language)
         passed_on, errors = capfd.readouterr()
         assert "Traceback" not in found.output + errors, found.output + errors
         output = found.output.replace(str(ex), "ex.py")
@@ -94,12 +95,12 @@ def check(
 
 
 def test_every_exercise_of_the_book_is_listed() -> None:
-    said = CliRunner().invoke(app, ["exercise", "--language", "en"]).output
+    said = invoke("exercise", "--language", "en").output
     for chapter in read_all():
         for one in chapter.exercises:
             assert f"   {one.id}  {one.title[1]}\n" in said
     assert "\n 3 Self-attention by hand\n" in f"\n{said}"
-    chinese = CliRunner().invoke(app, ["exercise", "--language", "zh"]).output
+    chinese = invoke("exercise", "--language", "zh").output
     assert " 3 手算自注意力\n" in chinese
     assert len(chinese.splitlines()) == len(said.splitlines())
 
@@ -108,12 +109,9 @@ def test_every_exercise_of_the_book_is_listed() -> None:
 def test_every_printed_exercise_is_python_of_narrow_lines(
     language: str,
 ) -> None:
-    for name in json.loads(
-        (ROOT / "attention_book/exercises.json").read_text("utf-8")
-    ):
-        found = CliRunner().invoke(
-            app, ["exercise", name, "--language", language]
-        )
+    names = json.loads((ROOT / "attention_book/exercises.json").read_bytes())
+    for name in names:
+        found = invoke("exercise", name, "--language", language)
         assert found.exit_code == 0
         compile(found.output, "ex.py", "exec")
         for line in found.output.splitlines():
@@ -140,10 +138,9 @@ def test_the_language_is_that_of_the_locale(
     for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.setenv(variable, variables.get(variable, ""))
     monkeypatch.setattr(exercises.locale, "getlocale", lambda: (name, None))
-    said = CliRunner().invoke(app, ["exercise", EXERCISE]).output
+    said = invoke("exercise", EXERCISE).output
     assert ("练习 by-hand-2，只看过去" in said) == chinese
-    said = CliRunner().invoke(app, ["exercise", "99-9"]).output
-    assert ("没有练习 99-9" in said) == chinese
+    assert ("没有练习 99-9" in invoke("exercise", "99-9").output) == chinese
 
 
 def test_an_exercise_of_the_book_in_a_terminal(tmp_path: Path) -> None:
@@ -197,9 +194,7 @@ def test_code_is_told_whether_it_is_right(
         ("return input()", "line {}: EOFError"),
         ("n = 1; raise NotImplementedError", "is not written: ex.py, line {}"),
         ("import os; os._exit(7)", "the program ended early, with status 7"),
-        ("import os; os.abort()", "the program ended early, with status -6"),
         ("return None", "failed where the check uses it: TypeError: uns"),
-        ("return int('x')", "line {}: ValueError: invalid literal"),
     ],
 )
 def test_what_goes_wrong_is_one_line(
@@ -216,15 +211,18 @@ def test_what_goes_wrong_outside_of_the_function_is_named_too(
     ex: Path, check: Callable[..., Any]
 ) -> None:
     stub = ex.read_text("utf-8")
-    line = write(
-        ex, "    return helper(n)\n\n\ndef helper(n):\n    return n[0]"
-    )
+    code = "    return helper(n)\n\n\ndef helper(n):\n    return n[0]"
+    line = write(ex, code)
     assert f"ex.py, line {line + 4}: TypeError: 'int'" in check()[1]
     text = ex.read_text("utf-8").replace("(n)", "(m, n)")
     ex.write_text(text, "utf-8")
     assert "where the check uses it: TypeError: peel() missing" in check()[1]
     ex.write_text(f"{stub}\n\n1 / 0\n", "utf-8")
     assert ": ZeroDivisionError: division by zero\n" in check()[1]
+    ex.write_text(stub.replace("def peel", "def mine"), "utf-8")
+    wanted = "ex.py does not define peel; use that name"
+    assert check() == (1, f"Exercise apple-1 failed: {wanted}\n")
+    assert "ex.py 里没有 peel，请用这个名字" in check("zh")[1]
 
 
 def test_an_endless_loop_is_stopped(
@@ -232,28 +230,31 @@ def test_an_endless_loop_is_stopped(
 ) -> None:
     write(ex, "    print('on it')\n    while True:\n        pass")
     monkeypatch.setattr(exercises, "_TIME_LIMIT", 2)
-    wanted = (
-        "on it\nExercise apple-1 failed: it was not done after 2 seconds\n"
+    failed = "Exercise apple-1 failed: it was not done after 2 seconds"
+    assert check() == (1, f"on it\n{failed}\n")
+
+
+def check_in_a_process(ex: Path) -> subprocess.CompletedProcess[bytes]:
+    program = [sys.executable, "-c", OF_SMALL, str(ex.parent)]
+    return subprocess.run(
+        [*program, "check", str(ex), "--language", "en"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "TMPDIR": str(ex.parent)},
+        timeout=60,
     )
-    assert check() == (1, wanted)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of processes that fork")
 def test_what_a_file_has_started_ends_with_it(ex: Path) -> None:
     write(
         ex,
-        "    import os, pathlib, time\n"
+        "    import os, time\n"
         "    if os.fork() == 0:\n"
         "        time.sleep(300)\n"
         "    return n - 1",
     )
-    command = ["check", str(ex), "--language", "en"]
-    found = subprocess.run(  # waits for all that have its standard output
-        [sys.executable, "-c", OF_SMALL, str(ex.parent), *command],
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
+    found = check_in_a_process(ex)  # waits for all that have its output
     assert found.stdout == b"Exercise apple-1 passed\n"
 
 
@@ -265,13 +266,7 @@ def test_ctrl_c_ends_a_check_and_leaves_nothing(ex: Path) -> None:
         "    os.kill(os.getppid(), signal.SIGINT)\n"
         "    time.sleep(300)",
     )
-    command = ["check", str(ex)]
-    found = subprocess.run(
-        [sys.executable, "-c", OF_SMALL, str(ex.parent), *command],
-        capture_output=True,
-        check=False,
-        env={**os.environ, "TMPDIR": str(ex.parent)},
-    )
+    found = check_in_a_process(ex)
     assert (found.returncode, found.stdout, found.stderr) == (130, b"", b"")
     assert {*ex.parent.iterdir()} == {ex, ex.with_name("exercises.json")}
 
@@ -288,13 +283,13 @@ def test_a_neighbouring_file_can_be_imported_and_no_module_of_ours(
 def test_a_file_may_have_dataclasses_threads_and_a_main_program(
     ex: Path, check: Callable[..., Any]
 ) -> None:
-    text = ex.read_text("utf-8").replace(
-        "def peel", "@dataclass\nclass C:\n    n: int\n\n\ndef peel"
-    )
     head = (
-        "from __future__ import annotations\nfrom dataclasses import dataclass"
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n\n\n"
+        "@dataclass\nclass C:\n    n: int\n\n\n"
     )
-    ex.write_text(text.replace("\n\n@", f"\n{head}\n@"), "utf-8")
+    text = ex.read_text("utf-8").replace("def peel", f"{head}def peel")
+    ex.write_text(text, "utf-8")
     write(
         ex,
         "    import threading, time\n"
@@ -305,22 +300,9 @@ def test_a_file_may_have_dataclasses_threads_and_a_main_program(
     assert check()[0] == 0
 
 
-def test_a_renamed_function_is_asked_for(
-    ex: Path, check: Callable[..., Any]
-) -> None:
-    write(ex, "    return n - 1")
-    text = ex.read_text("utf-8")
-    ex.write_text(text.replace("def peel", "def mine"), "utf-8")
-    wanted = (
-        "Exercise apple-1 failed: ex.py does not define peel; use that name"
-    )
-    assert check() == (1, f"{wanted}\n")
-    assert "ex.py 里没有 peel，请用这个名字" in check("zh")[1]
-
-
 def refused(file: Path, *options: str) -> str:
     """What is said, in one line and with status 2, of a file not to be run."""
-    found = CliRunner().invoke(app, ["check", str(file), *options])
+    found = invoke("check", str(file), *options)
     assert found.exit_code == 2
     assert found.stdout == ""
     assert found.stderr.startswith("attention-book: ")
@@ -334,7 +316,6 @@ def refused(file: Path, *options: str) -> str:
         (lambda text: text.split("\n", 1)[1], "its first line must name the"),
         (lambda text: "", "exercise: # attention-book exercise by-hand-2"),
         (lambda text: text.replace("apple-1", "apple-9"), "near it are appl"),
-        (lambda text: "x = (\n", "line 1: a syntax error: '(' was never"),
         (lambda text: "\nreturn 1\n", "line 2: a syntax error: 'return' out"),
         (lambda text: "x = '\0'\n", "source code"),
         (lambda text: "x = " + "-" * 9_999 + "1", "ex.py: is no Python"),
@@ -357,17 +338,8 @@ def test_what_is_no_text_file_is_refused(ex: Path) -> None:
 
 
 @pytest.mark.usefixtures("ex")
-@pytest.mark.parametrize(
-    ("wrong", "near"),
-    [
-        ("apple-9", "apple-2, apple-1, pear-2"),
-        ("peer-2", "pear-2, apple-2, apple-1"),
-    ],
-)
-def test_an_unknown_exercise_is_refused_with_those_near_it(
-    wrong: str, near: str
-) -> None:
-    found = CliRunner().invoke(app, ["exercise", wrong, "--language", "en"])
+def test_an_unknown_exercise_is_refused_with_those_near_it() -> None:
+    found = invoke("exercise", "peer-2", "--language", "en")
     assert found.exit_code == 2
-    said = f"there is no exercise {wrong}; near it are {near}\n"
-    assert found.stderr == f"attention-book: {said}"
+    said = "there is no exercise peer-2; near it are pear-2, apple-2, apple-1"
+    assert found.stderr == f"attention-book: {said}\n"

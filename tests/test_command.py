@@ -8,6 +8,7 @@ import importlib
 import os
 import pickle
 import signal
+import string
 import subprocess
 import sys
 from pathlib import Path
@@ -41,13 +42,21 @@ def shell(line: str) -> tuple[int, str, str]:
     return process.returncode, out.decode(), err.decode()
 
 
+def python(program: str) -> tuple[str, str]:
+    """Run a program that must end well."""
+    process = start(sys.executable, "-c", program)
+    out, err = (text.decode() for text in process.communicate(timeout=300))
+    assert process.returncode == 0, err
+    return out, err
+
+
 def test_what_needs_no_pytorch_does_not_import_it(tmp_path: Path) -> None:
     """Nor does the package itself, until a name of it is used."""
     file = tmp_path / "ex.py"
     file.write_text("# attention-book exercise by-hand-2\nx = (", "utf-8")
     corpus = tmp_path / "letters.tsv"
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    corpus.write_text("\n".join(f"{c * 5}\t{c} 词" for c in letters), "utf-8")
+    lines = [f"{c * 5}\t{c} 词" for c in string.ascii_lowercase]
+    corpus.write_text("\n".join(lines), "utf-8")
     program = f"""
 import sys
 import attention_book
@@ -69,9 +78,7 @@ assert attention_book.ViT is attention_book.models.vit.ViT
 assert "torch" in sys.modules
 print(*statuses)
 """
-    found = start(sys.executable, "-c", program)
-    out, err = (text.decode() for text in found.communicate())
-    assert found.returncode == 0, err
+    out, err = python(program)
     assert out.splitlines()[-1] == "0 0 0 0 2 2 0 1 1 2 2"
     listed = " ".join(out.split("Commands ")[1].replace("│", " ").split())
     for name, (_, what) in _COMMANDS.items():
@@ -80,16 +87,15 @@ print(*statuses)
 
 
 def test_a_file_is_loaded_without_the_compiler_of_pytorch() -> None:
-    program = """
+    _, err = python("""
 import sys
 from attention_book.io.checkpoints import on_meta
 from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT
 on_meta(ViT, ViTConfig())
 assert "torch._dynamo" not in sys.modules
-"""
-    found = start(sys.executable, "-c", program)
-    assert not found.communicate()[1].decode()
+""")
+    assert not err
 
 
 def test_the_root_has_every_public_name_and_no_other() -> None:
@@ -98,10 +104,9 @@ def test_the_root_has_every_public_name_and_no_other() -> None:
     assert {*table, "__version__"} <= {*dir(attention_book)}
     everything: dict[str, object] = {}
     exec("from attention_book import *", everything)
-    del everything["__builtins__"]
-    assert everything.keys() == table.keys()
-    for name, thing in everything.items():
-        module, original = table[name]
+    assert everything.keys() - {"__builtins__"} == table.keys()
+    for name, (module, original) in table.items():
+        thing = everything[name]
         found = vars(importlib.import_module(module))
         assert original in found["__all__"]
         assert thing is found[original]
@@ -109,13 +114,11 @@ def test_the_root_has_every_public_name_and_no_other() -> None:
 
 
 def test_a_public_name_imports_its_module_alone() -> None:
-    program = """
+    out, err = python("""
 import sys
 from attention_book import causal_mask
 print(*sorted(m for m in sys.modules if m.startswith("attention_book.")))
-"""
-    found = start(sys.executable, "-c", program)
-    out, err = (text.decode() for text in found.communicate())
+""")
     assert not err
     assert causal_mask.__module__ in out.split()
     assert len(out.split()) < 5
@@ -158,7 +161,8 @@ def test_a_stream_that_is_closed_or_full_is_one_line(
 @posix_only
 def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     """What is written to standard error must not end up in a checkpoint."""
-    program = (
+    program = tmp_path / "program.py"
+    program.write_text(
         "import os, sys\n"
         "from attention_book.__main__ import _open_streams\n"
         "_open_streams()\n"
@@ -168,8 +172,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
         "sys.exit(file.fileno())"
     )
     file = tmp_path / "file"
-    python = f"{sys.executable} -c '{program.replace(chr(39), chr(34))}'"
-    status, _, _ = shell(f"{python} {file} <&- >&- 2>&-")
+    status, *_ = shell(f"{sys.executable} {program} {file} <&- >&- 2>&-")
     assert status > 2
     assert file.read_text("utf-8") == ""
 
@@ -188,7 +191,7 @@ def test_a_reader_who_leaves_ends_it_quietly() -> None:
 @posix_only
 @pytest.mark.parametrize(
     ("encoding", "shown"),
-    [("ascii", "utf-8"), ("latin-1", "utf-8"), ("gb18030", "gb18030")],
+    [("ascii", "utf-8"), ("gb18030", "gb18030")],
 )
 def test_a_terminal_gets_what_it_can_show(encoding: str, shown: str) -> None:
     """Its own encoding if that has Chinese, and UTF-8 if it has not."""
@@ -216,9 +219,8 @@ def test_ctrl_c_while_modules_are_imported_ends_it_quietly(after: str) -> None:
         sys.executable, "-X", "importtime", *COMMAND[1:], "translate"
     )
     assert process.stderr is not None
-    end = f"| {after}\n".encode()
     for line in process.stderr:
-        if line.replace(b" ", b"").endswith(end.replace(b" ", b"")):
+        if line.split()[-1:] == [after.encode()]:
             process.send_signal(signal.SIGINT)
             break
     _, err = process.communicate(timeout=60)

@@ -12,7 +12,6 @@ from attention_book.generation import GRAMMAR, Translator
 from attention_book.models.config import PRESETS
 from corpora.bundled.grammar_model import (
     PEOPLE,
-    Judged,
     calibration_error,
     exact,
     judge_grammar,
@@ -35,11 +34,6 @@ def translator() -> Translator:
 def written() -> dict[str, Any]:
     results: dict[str, Any] = json.loads(RESULTS.read_text())
     return results
-
-
-@pytest.fixture(scope="module")
-def people(translator: Translator) -> list[Judged]:
-    return judge_people(translator, PEOPLE)
 
 
 def test_the_committed_weights_score_what_is_written_down(
@@ -65,36 +59,36 @@ def test_another_split_of_either_grammar_is_known_as_well(
     translator: Translator,
 ) -> None:
     narrow = make_split(n_train=1, n_test=300, seed=77)
-    assert exact(judge_grammar(translator, narrow.sentences)) >= 98.5
-    assert exact(judge_grammar(translator, narrow.combinations)) >= 98.5
     wide = make_wide_split(n_train=1, n_test=150, seed=77)
-    assert exact(judge_grammar(translator, wide.sentences)) >= 99
-    assert exact(judge_grammar(translator, wide.combinations)) >= 98
+    for pairs, bar in zip(
+        [*narrow[1:], *wide[1:]], [98.5, 98.5, 99, 98], strict=True
+    ):
+        assert exact(judge_grammar(translator, pairs)) >= bar
 
 
 def test_what_is_wrong_in_sentences_that_people_wrote_is_doubted(
-    people: list[Judged], written: dict[str, Any]
+    translator: Translator, written: dict[str, Any]
 ) -> None:
     """An author who never saw the grammar wrote them, and their translations."""
+    people = judge_people(translator, PEOPLE)
     wrong = [row for row in people if not row.is_right]
     right = [row for row in people if row.is_right]
-    assert len(people) == 300
-    assert len({row.source for row in people}) == 300
-    figures = written["people"]
-    assert abs(len(right) - figures["right"]) <= 1
+    assert len(people) == len({row.source for row in people}) == 300
     assert unsure(wrong) >= 90
-    assert (
-        abs(unsure(wrong) * len(wrong) / 100 - figures["wrong, flagged"]) <= 1
-    )
-    assert (
-        abs(unsure(right) * len(right) / 100 - figures["right, flagged"]) <= 1
-    )
+    found = {
+        "right": len(right),
+        "wrong, flagged": unsure(wrong) * len(wrong) / 100,
+        "right, flagged": unsure(right) * len(right) / 100,
+    }
+    figures = written["people"]
+    for name, number in found.items():
+        assert number == pytest.approx(figures[name], abs=1)
     assert calibration_error(people) == pytest.approx(
         figures["calibration error"], abs=0.01
     )
 
 
-def test_chapter_54_quotes_these_figures(written: dict[str, Any]) -> None:
+def test_its_page_quotes_these_figures(written: dict[str, Any]) -> None:
     people = written["people"]
     wrong, flagged = people["wrong"], people["wrong, flagged"]
     right, alarms = people["right"], people["right, flagged"]
@@ -109,10 +103,6 @@ def test_chapter_54_quotes_these_figures(written: dict[str, Any]) -> None:
     ("text", "translation"),
     [
         ("In the garden Tom bought a book.", "汤姆在花园里买了一本书。"),
-        (
-            "Because Tom is washing the car, Anna is hiding the key.",
-            "因为汤姆正在洗那辆汽车，所以安娜正在藏那把钥匙。",
-        ),
         ("I'm washing the car!", "我正在洗那辆汽车！"),
         ("TOM isn't in the garden.", "汤姆不在花园里。"),
         ("Did anna find it?", "安娜找到了它吗？"),
@@ -135,7 +125,6 @@ def test_what_newcomers_type_first(
     [
         "Green the sold tomorrow.",
         "Him I saw, not her.",
-        "than because the at Tom",
         "Tom Tom Tom.",
         ".",
     ],
