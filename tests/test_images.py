@@ -17,6 +17,7 @@ import torch
 from PIL import Image, ImageDraw
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.testing import assert_close
 from typer.testing import CliRunner
 
 from attention_book.cli.app import app
@@ -62,10 +63,10 @@ def equal_with_gradients(
         weight = torch.arange(logits.numel()).reshape(logits.shape).cos()
         (logits * weight).sum().backward()
         found.append((logits, x.grad))
-    torch.testing.assert_close(*found, atol=1e-5, rtol=1e-5)
+    assert_close(*found, atol=1e-5, rtol=1e-5)
     total = sum(p.grad.square().sum() for p in ours.parameters())
     other = sum(p.grad.square().sum() for p in theirs.parameters())
-    torch.testing.assert_close(total, other, atol=1e-5, rtol=1e-4)
+    assert_close(total, other, atol=1e-5, rtol=1e-4)
 
 
 def test_it_equals_hugging_face_at_larger_images_too(
@@ -94,7 +95,7 @@ def test_it_equals_hugging_face_at_larger_images_too(
     x = make_images(size=35)
     expected = theirs(x, interpolate_pos_encoding=True).logits
     got = resize(ours, 35)(x)
-    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
+    assert_close(got, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["class", "mean"])
@@ -126,7 +127,7 @@ def test_it_equals_timm_at_smaller_images_too(
     theirs.set_input_size((10, 10))
     x = make_images(size=10)
     got = resize(ours, 10)(x)
-    torch.testing.assert_close(got, theirs(x), atol=1e-5, rtol=1e-5)
+    assert_close(got, theirs(x), atol=1e-5, rtol=1e-5)
 
 
 # Checkpoints
@@ -280,7 +281,7 @@ def test_a_sign_is_drawn_in_many_ways_and_in_the_same_again() -> None:
     assert not torch.equal(first, other)
     assert not torch.equal(first[0], first[1])
     _, weights, pen = strokes.parse("~00 80 88, 40 48")
-    torch.testing.assert_close(weights.sum(dim=1), torch.ones(len(weights)))
+    assert_close(weights.sum(dim=1), torch.ones(len(weights)))
     assert pen.tolist() == [1.0] * 8 + [0.0] + [1.0]
 
 
@@ -359,7 +360,7 @@ MODES: dict[str, tuple[str, Any, Any]] = {  # mode, ink, paper
 @pytest.mark.parametrize("kind", MODES)
 def test_any_mode(kind: str) -> None:
     got = read_digit(a_seven(60, *MODES[kind]))
-    torch.testing.assert_close(got, read_digit(a_seven()), atol=0.02, rtol=0)
+    assert_close(got, read_digit(a_seven()), atol=0.02, rtol=0)
 
 
 def test_a_palette_and_turned_pixels(tmp_path: Path) -> None:
@@ -368,13 +369,13 @@ def test_a_palette_and_turned_pixels(tmp_path: Path) -> None:
     a_seven().convert("P", palette=Image.Palette.ADAPTIVE).save(path)
     with Image.open(path) as image:
         assert image.mode == "P"
-    torch.testing.assert_close(read_digit(path), expected, atol=0.02, rtol=0)
+    assert_close(read_digit(path), expected, atol=0.02, rtol=0)
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned by a quarter when shown
     turned = a_seven().transpose(Image.Transpose.ROTATE_90)
     turned.save(tmp_path / "seven.jpg", exif=exif, quality=95)
     got = read_digit(str(tmp_path / "seven.jpg"))
-    torch.testing.assert_close(got, expected, atol=0.05, rtol=0)
+    assert_close(got, expected, atol=0.05, rtol=0)
 
 
 @pytest.mark.parametrize("size", [24, 61, 300, 1700])
@@ -416,7 +417,7 @@ def test_light_noise_and_dust_are_not_ink() -> None:
     pen = ImageDraw.Draw(drawing)
     for corner in (3, 20), (180, 9), (12, 190), (188, 170):
         pen.rectangle((*corner, corner[0] + 3, corner[1] + 3), fill=60)
-    torch.testing.assert_close(read_digit(drawing), expected)
+    assert_close(read_digit(drawing), expected)
 
 
 def on_paper(edge: list[float], *inside: float) -> torch.Tensor:
@@ -432,7 +433,7 @@ def on_paper(edge: list[float], *inside: float) -> torch.Tensor:
 def test_ink_is_what_differs_from_10_to_90_percent() -> None:
     ink = find_ink(on_paper([0.5], 0.0, 0.05, 0.25, 0.34, 0.45, 0.47, 0.9))
     wanted = [1, 1, 0.5, 0.275, 0, 0, 0.875]
-    torch.testing.assert_close(ink[5, 2:9], torch.tensor(wanted))
+    assert_close(ink[5, 2:9], torch.tensor(wanted))
     assert ink[5, 9:].sum() == ink[:5].sum() == 0
     find_ink(on_paper([0.5], 0.5 - 0.051))
     with pytest.raises(ValueError, match="wanted something drawn"):
@@ -449,7 +450,7 @@ def test_noise_of_the_paper_is_no_ink(
     edge = [0.5 - 0.5 * noise, 0.5, 0.5 + 0.5 * noise]
     ink = find_ink(on_paper(edge, *(0.5 - 0.5 * relative)))
     wanted = ((relative - floor) / (0.9 - floor)).clamp(0, 1)
-    torch.testing.assert_close(ink[5, 2:7], wanted, atol=atol, rtol=0)
+    assert_close(ink[5, 2:7], wanted, atol=atol, rtol=0)
 
 
 def test_a_turned_image_has_turned_ink() -> None:
@@ -468,7 +469,7 @@ def test_light_that_changes_slowly_is_no_ink() -> None:
     drawn = on_paper([0.5], 0.0, 0.2, 0.35)
     light = 0.5 * 0.03 * torch.linspace(-1, 1, 14)
     found, expected = find_ink(drawn + light), find_ink(drawn)
-    torch.testing.assert_close(found, expected, atol=0.02, rtol=0)
+    assert_close(found, expected, atol=0.02, rtol=0)
 
 
 @pytest.mark.parametrize("size", [8, 32])

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 from attention_book.data.digits import Digits, load_digits
 from attention_book.io import load_checkpoint, save_checkpoint
@@ -66,19 +67,12 @@ def test_numbers_and_images_that_do_not_fit() -> None:
             model(torch.zeros(shape))
 
 
-@pytest.mark.parametrize(
-    ("n_heads", "n_layers", "n_parameters"),
-    [(3, 12, 5_717_416), (16, 24, 304_326_632)],
-)
-def test_the_sizes_of_the_papers(
-    n_heads: int, n_layers: int, n_parameters: int
-) -> None:
-    """Touvron et al. (2021) and Dosovitskiy et al. (2021), tables 1."""
-    width = 64 * n_heads
-    sizes = {"d_model": width, "n_heads": n_heads, "d_ff": 4 * width}
+def test_the_size_of_the_paper() -> None:
+    """ViT-L, Dosovitskiy et al. (2021), table 1."""
+    config = ViTConfig(d_model=1024, n_heads=16, d_ff=4096, n_layers=24)
     with torch.device("meta"):
-        model = ViT(ViTConfig(n_layers=n_layers, **sizes))
-    assert sum(p.numel() for p in model.parameters()) == n_parameters
+        model = ViT(config)
+    assert sum(p.numel() for p in model.parameters()) == 304_326_632
 
 
 @pytest.mark.parametrize("pooling", ["class", "mean"])
@@ -92,7 +86,7 @@ def test_order_matters_only_by_position(pooling: str) -> None:
     x = x[..., :5].repeat(1, 1, 1, 3)  # the same in each column of patches
     x[..., 5:10] = 0
     moved = torch.cat([x[..., 5:10], x[..., :5], x[..., 10:]], dim=3)
-    torch.testing.assert_close(blind(x), blind(moved), atol=1e-5, rtol=1e-5)
+    assert_close(blind(x), blind(moved), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["class", "mean"])
@@ -101,7 +95,7 @@ def test_what_is_pooled(pooling: str) -> None:
     x = model.encoder(model.tokens(make_images()))
     assert x.shape == (2, 10 - (pooling == "mean"), 24)
     expected = x[:, 0] if pooling == "class" else x.sum(1) / 9
-    torch.testing.assert_close(model(make_images()), expected)
+    assert_close(model(make_images()), expected)
 
 
 @pytest.mark.slow
@@ -111,7 +105,7 @@ def test_export_with_any_number_of_images() -> None:
     batch = {"images": {0: torch.export.Dim("batch")}}
     whole = torch.export.export(model, (make_images(),), dynamic_shapes=batch)
     x = make_images().repeat(4, 1, 1, 1)[:7]
-    torch.testing.assert_close(whole.module()(x), model(x))
+    assert_close(whole.module()(x), model(x))
 
 
 def test_nothing_given_is_changed() -> None:
@@ -150,7 +144,7 @@ def test_other_precisions(dtype: torch.dtype) -> None:
     model = make_random_vit().to(dtype)
     got = model(make_images().to(dtype))
     assert got.dtype == resize(model, 20).positions.table.dtype == dtype
-    torch.testing.assert_close(got.float(), expected, atol=0.1, rtol=0.1)
+    assert_close(got.float(), expected, atol=0.1, rtol=0.1)
 
 
 # Another size
@@ -160,7 +154,7 @@ def test_other_precisions(dtype: torch.dtype) -> None:
 def test_another_size(pooling: str) -> None:
     model = make_random_vit(pooling=pooling)
     same = resize(model, 15)
-    torch.testing.assert_close(same(make_images()), model(make_images()))
+    assert_close(same(make_images()), model(make_images()))
     larger = resize(model, 30)
     assert (larger.config.image_size, model.config.image_size) == (30, 15)
     assert larger(make_images(size=30)).shape == (2, 7)
@@ -175,7 +169,7 @@ def test_another_size(pooling: str) -> None:
     ramp = torch.arange(9.0).view(3, 3)[:, :1].expand(3, 3).reshape(9, 1)
     line.positions.table.data[extra:] = ramp.expand(9, 24)
     grid = resize(line, 30).positions.table[extra:].view(6, 6, 24)
-    torch.testing.assert_close(grid, grid[:, :1, :1].expand_as(grid))
+    assert_close(grid, grid[:, :1, :1].expand_as(grid))
     assert (grid[1:, 0, 0] > grid[:-1, 0, 0]).all()
     with pytest.raises(ValueError, match="patch_size must divide"):
         resize(model, 16)
@@ -190,7 +184,7 @@ def test_a_grid_that_shrinks_is_smoothed_and_no_other(size: int) -> None:
         old, size // 5, mode="bicubic", antialias=size < 15
     )
     found = resize(model, size).positions.table
-    torch.testing.assert_close(found, expected[0].flatten(1).T)
+    assert_close(found, expected[0].flatten(1).T)
 
 
 # Digits
@@ -223,7 +217,7 @@ def test_random_affine_moves_ink_and_keeps_its_input(data: Digits) -> None:
         generator = torch.Generator().manual_seed(seed)
         return random_affine(x, strength, generator)
 
-    torch.testing.assert_close(draw(0.0), x, atol=1e-5, rtol=0)
+    assert_close(draw(0.0), x, atol=1e-5, rtol=0)
     moved = draw(0.1)
     assert torch.equal(x, before)
     assert (moved - x).abs().mean() > 0.02
@@ -242,12 +236,11 @@ def test_training_depends_on_its_seed_alone(data: Digits) -> None:
     for seed in (0, 0, 1):
         model = linear()
         batches = ImageBatches(data, seed=seed)
-        losses = train_classifier(
-            model, batches, n_epochs=9, learning_rate=0.01
+        runs.append(
+            train_classifier(model, batches, n_epochs=9, learning_rate=0.01)
         )
-        assert len(losses) == 9 * 3
         assert not model.training
-        runs.append(losses)
+    assert len(runs[0]) == 9 * 3
     assert runs[0] == runs[1] != runs[2]
     assert runs[0][-1] < 0.9 * runs[0][0]
 
@@ -273,9 +266,7 @@ def test_the_same_number_is_the_same_batch(data: Digits) -> None:
     assert len(batches) == 3
     first = [batches[number] for number in range(7)]
     for number in (6, 2, 0, 5):
-        torch.testing.assert_close(
-            again[number], first[number], rtol=0, atol=0
-        )
+        assert_close(again[number], first[number], rtol=0, atol=0)
     other = ImageBatches(data, batch_size=50, seed=4)
     assert not torch.equal(other[0].labels, first[0].labels)
     assert [batch.n_targets for batch in first] == [50, 50, 30] * 2 + [50]
@@ -330,7 +321,7 @@ def test_the_loss_by_hand(data: Digits, label_smoothing: float) -> None:
     keep = 1 - label_smoothing
     expected = -(keep * right + label_smoothing * log_probs.mean(dim=-1))
     got = classification_loss(model, batch, label_smoothing)
-    torch.testing.assert_close(got, expected.mean())
+    assert_close(got, expected.mean())
 
 
 def test_training_is_adamw_in_a_plain_loop(data: Digits) -> None:
@@ -349,7 +340,7 @@ def test_training_is_adamw_in_a_plain_loop(data: Digits) -> None:
         optimizer.step()
         assert abs(loss.item() - losses[step - 1]) < 1e-4
     for a, b in zip(model.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+        assert_close(a, b, atol=1e-4, rtol=1e-4)
 
 
 def a_trainer(data: Digits) -> Trainer:
