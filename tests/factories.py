@@ -16,7 +16,8 @@ from attention_book.generation import generate
 from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT
-from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
+from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     SINGLE_PROCESS,
     Example,
@@ -28,6 +29,8 @@ from attention_book.training import (
 from tests.torch_state import randomise
 
 
+SOURCE_WORDS = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
+TARGET_WORDS = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned", "rotary", "alibi")
 FEED_FORWARDS = ("relu", "gelu", "swiglu")

@@ -54,14 +54,13 @@ from tests.factories import make_examples, make_transformer
 
 SIZES: dict[str, Any] = {"d_model": 12, "n_heads": 2, "dropout": 0.3}
 KINDS: dict[str, dict[str, Any]] = {
-    "plain": {},
+    "plain": {"positions": "rotary", "feed_forward": "swiglu"},
     "tied": {
         "share_embeddings": True,
         "target_vocab_size": 13,
         "positions": "learned",
         "norm": "pre",
     },
-    "rotary": {"positions": "rotary", "feed_forward": "swiglu"},
 }
 CONFIG = replace(factories.TRAINING, max_steps=12, accumulation_steps=6)
 

@@ -35,6 +35,8 @@ from attention_book.io.pretrained.vit import load_vit
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from tests.factories import (
+    SOURCE_WORDS,
+    TARGET_WORDS,
     make_random_vit,
     make_trainer,
     make_transformer,
@@ -45,8 +47,6 @@ from tests.test_training import take_steps
 
 
 MOST = 64 * 2**20  # bytes that a file may take before it is refused
-WORDS = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
-TARGETS = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
 
 
 class File:
@@ -279,11 +279,13 @@ def originals(
         return load
 
     transformer = make_transformer()
-    save_model(folder / "0", transformer, tokenizers=(WORDS, TARGETS))
+    save_model(
+        folder / "0", transformer, tokenizers=(SOURCE_WORDS, TARGET_WORDS)
+    )
     classifier = make_vit(n_channels=1, n_classes=5)
     save_model(folder / "1", classifier, labels=tuple("abcde"))
     trainer = take_steps(make_trainer(), 2)
-    save_checkpoint(folder / "2", trainer, (WORDS, TARGETS))
+    save_checkpoint(folder / "2", trainer, (SOURCE_WORDS, TARGET_WORDS))
     timm = timm_state(make_random_vit()).items()
     save_file({k: x.contiguous() for k, x in timm}, folder / "3")
     picture = folder / "drawn.png"
@@ -464,7 +466,7 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
             write_tensors(path, {"x": tensor}, {})
     evil = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghi", "\x1b[31m"])
     with pytest.raises(ValueError, match="words must be printable"):
-        save_model(path, make_transformer(), tokenizers=(evil, TARGETS))
+        save_model(path, make_transformer(), tokenizers=(evil, TARGET_WORDS))
     assert not [*tmp_path.iterdir()]
 
 

@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from typer.testing import CliRunner
 
 from attention_book.data.split import make_split
@@ -32,7 +30,10 @@ from attention_book.training.distributed import (
     device_of_rank,
     process_group,
 )
-from attention_book.training.parallel import DataParallel, ModelWithLoss
+from attention_book.training.parallel import (
+    DataParallel,
+    FullyShardedDataParallel,
+)
 from tests.factories import make_examples, make_transformer, pretend_gpu
 from tests.ranks_worker import (
     KINDS,
@@ -190,43 +191,34 @@ def alone_in_a_group() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("alone_in_a_group", "unchecked")
-@pytest.mark.parametrize("by", ["autocast", "FSDP", "nobody"])
-def test_who_converts_the_weights_decides_how_long_they_stay(by: str) -> None:
-    """FSDP drops what it gathered, also in bf16; autocast drops nothing."""
+@pytest.mark.parametrize("enabled", [True, False])
+def test_copies_in_bf16_stay_until_the_backward_pass(enabled: bool) -> None:
+    """FSDP drops what it gathered; autocast drops nothing."""
     model = make_transformer(d_model=8, n_heads=2, d_ff=24, n_layers=3)
     layers = (*model.encoder.layers, *model.decoder.layers)
-    weights = [
-        parameter
-        for layer in layers
-        for parameter in layer.parameters()
-        if parameter.ndim == 2
-    ]
+    parameters = [p for layer in layers for p in layer.parameters()]
+    weights = [p for p in parameters if p.ndim == 2]
     shapes = {sides for w in weights for sides in (w.shape, w.T.shape)}
-    n = sum(weight.numel() for weight in weights)
     kept: dict[int, torch.UntypedStorage] = {}
 
     def note(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
         if tensor.dtype == torch.bfloat16 and tensor.shape in shapes:
-            storage = tensor.untyped_storage()
             kept[storage._cdata] = storage
         return tensor
 
-    policy = MixedPrecisionPolicy(
-        param_dtype=torch.bfloat16 if by == "FSDP" else None
-    )
-    model_with_loss = ModelWithLoss(model, translation_loss)
-    mesh = init_device_mesh("cpu", (1,))
-    for module in (*layers, model_with_loss):  # as FSDP's wrap does
-        fully_shard(module, mesh=mesh, mp_policy=policy)
+    n = sum(weight.numel() for weight in weights)
+    strategy = FullyShardedDataParallel()
+    loss_of = strategy.wrap(model, translation_loss)
     batch = make_batch(make_examples(4), torch.device("cpu"))
     with (
         torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
-        torch.autocast("cpu", torch.bfloat16, enabled=by == "autocast"),
+        torch.autocast("cpu", torch.bfloat16, enabled=enabled),
     ):
-        model_with_loss(batch)
+        loss = loss_of(batch)
     alive = sum(storage.nbytes() for storage in kept.values())
-    assert alive == (2 * n if by == "autocast" else 0)
-    assert bool(kept) == (by != "nobody")
+    assert alive == (2 * n if enabled else 0)
+    loss.backward()
 
 
 @pytest.mark.usefixtures("alone_in_a_group")

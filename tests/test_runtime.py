@@ -171,14 +171,11 @@ def test_the_context_leaves_no_trace() -> None:
     before = torch.get_float32_matmul_precision(), matmul_precisions()
     compute = ComputeConfig(precision="tf32", kernel="math")
 
-    def fail_inside() -> None:
-        with compute_context(compute):
-            assert torch.get_float32_matmul_precision() == "high"
-            assert enabled_kernels() == {"math"}
-            raise ValueError("inside")
-
-    with pytest.raises(ValueError, match="inside"):
-        fail_inside()
+    with compute_context(compute):
+        assert torch.get_float32_matmul_precision() == "high"
+        assert enabled_kernels() == {"math"}
+    with pytest.raises(ValueError, match="inside"), compute_context(compute):
+        raise ValueError("inside")
     after = torch.get_float32_matmul_precision(), matmul_precisions()
     assert after == before
     assert len(enabled_kernels()) == 4
@@ -275,18 +272,13 @@ def test_the_newer_setting_of_a_user_is_kept(setting: str) -> None:
 
 def test_seeds_leave_no_trace() -> None:
     state = torch.get_rng_state()
-    with seeded(ON_CPU, 7):
-        one = torch.rand(3)
-
-    def fail_inside() -> None:
-        with seeded(ON_CPU, 7):
-            assert torch.equal(torch.rand(3), one)
-            raise ValueError("inside")
-
-    with pytest.raises(ValueError, match="inside"):
-        fail_inside()
-    with seeded(ON_CPU, 8):
-        assert not torch.equal(torch.rand(3), one)
+    drawn = []
+    for seed in 7, 7, 8:
+        with seeded(ON_CPU, seed):
+            drawn.append(torch.rand(3).tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+    with pytest.raises(ValueError, match="inside"), seeded(ON_CPU, 7):
+        raise ValueError("inside")
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -296,31 +288,27 @@ def test_seeds_are_those_of_the_device(
     cards = tuple(torch.Generator() for _ in range(3))
     monkeypatch.setattr(torch.cuda, "default_generators", cards)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
-    states = [card.get_state() for card in cards]
-    for device, index in (("cuda", 1), ("cuda:0", 0), ("cuda:2", 2)):
-        with seeded(ComputeConfig(torch.device(device)), 7):
-            changed = [
-                not torch.equal(card.get_state(), state)
-                for card, state in zip(cards, states, strict=True)
-            ]
-        assert changed == [i == index for i in range(3)]
-    for card, state in zip(cards, states, strict=True):
-        assert torch.equal(card.get_state(), state)
     monkeypatch.setattr(
         torch.mps, "_get_default_mps_generator", lambda: cards[2]
     )
-    with seeded(ComputeConfig(torch.device("mps")), 7):
-        assert not torch.equal(cards[2].get_state(), states[2])
-    assert torch.equal(cards[2].get_state(), states[2])
+    states = [card.get_state() for card in cards]
+
+    def changed() -> list[int]:
+        pairs = [
+            (c.get_state(), s) for c, s in zip(cards, states, strict=True)
+        ]
+        return [i for i, pair in enumerate(pairs) if not torch.equal(*pair)]
+
+    for device, index in ("cuda", 1), ("cuda:0", 0), ("cuda:2", 2), ("mps", 2):
+        with seeded(ComputeConfig(torch.device(device)), 7):
+            assert changed() == [index]
+        assert changed() == []
 
 
 def test_autocast_is_on_for_half_precision_alone() -> None:
     x = torch.randn(3, 3)
-    for precision, dtype in (
-        ("fp32", torch.float32),
-        ("bf16", torch.bfloat16),
-        ("fp16", torch.float16),
-    ):
+    dtypes = {"bf16": torch.bfloat16, "fp16": torch.float16}
+    for precision, dtype in {"fp32": torch.float32, **dtypes}.items():
         compute = get_compute_config("cpu", precision)
         assert compute.dtype == dtype
         with compute.autocast():

@@ -14,8 +14,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from attention_book import _checks as checks
-from attention_book.tokenizers.special_tokens import PAD, SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
+from attention_book.tokenizers.special_tokens import PAD
 from attention_book.training import (
     Example,
     ParallelStrategy,
@@ -32,6 +31,8 @@ from attention_book.training import (
 )
 from tests.factories import (
     KINDS,
+    SOURCE_WORDS,
+    TARGET_WORDS,
     make_examples,
     make_trainer,
     make_transformer,
@@ -117,10 +118,8 @@ def test_without_padding_the_loss_is_the_same(
 
 
 def test_batches_have_both_ends_and_lengths() -> None:
-    source = WordTokenizer([*SPECIAL_TOKENS, *"abcdefghij"])
-    target = WordTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
     pairs = [("a b", "c"), ("d", "e f g")]
-    examples = encode_pairs(pairs, source, target)
+    examples = encode_pairs(pairs, SOURCE_WORDS, TARGET_WORDS)
     assert examples == [([3, 4], [1, 5, 2]), ([6], [1, 7, 8, 9, 2])]
     batch = make_batch(examples, CPU)
     assert batch.source.tolist() == [[3, 4], [6, PAD]]
