@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -23,6 +22,7 @@ RIGHT = """
     scores = Q @ K.T
     future = torch.ones_like(scores).triu(1).bool()
     return scores.masked_fill(future, -torch.inf).softmax(dim=1) @ V"""
+Check = Callable[..., tuple[int, str]]
 # Small, because torch takes a second or two to import.
 PEEL = {
     "chapter": {"number": 2, "zh": "苹果", "en": "Apples"},
@@ -79,9 +79,7 @@ def write(file: Path, code: str) -> int:
 
 
 @pytest.fixture
-def check(
-    ex: Path, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str]]:
+def check(ex: Path, capfd: pytest.CaptureFixture[str]) -> Check:
     """Check the file: the status, and all that is said in the order it was."""
 
     def run_and_read(language: str = "en") -> tuple[int, str]:
@@ -169,9 +167,7 @@ def test_an_exercise_of_the_book_in_a_terminal(tmp_path: Path) -> None:
     assert (found.returncode, found.stderr) == (0, b"")
 
 
-def test_code_is_told_whether_it_is_right(
-    ex: Path, check: Callable[..., Any]
-) -> None:
+def test_code_is_told_whether_it_is_right(ex: Path, check: Check) -> None:
     status, said = check("zh")
     assert (status, said[:20]) == (1, "练习 apple-1 没有写完：ex.p")
     write(ex, '\n    print("mine")\n    return n - 1')
@@ -198,7 +194,7 @@ def test_code_is_told_whether_it_is_right(
     ],
 )
 def test_what_goes_wrong_is_one_line(
-    ex: Path, check: Callable[..., Any], code: str, says: str
+    ex: Path, check: Check, code: str, says: str
 ) -> None:
     line = write(ex, f"    {code}")
     status, said = check()
@@ -208,7 +204,7 @@ def test_what_goes_wrong_is_one_line(
 
 
 def test_what_goes_wrong_outside_of_the_function_is_named_too(
-    ex: Path, check: Callable[..., Any]
+    ex: Path, check: Check
 ) -> None:
     stub = ex.read_text("utf-8")
     code = "    return helper(n)\n\n\ndef helper(n):\n    return n[0]"
@@ -226,7 +222,7 @@ def test_what_goes_wrong_outside_of_the_function_is_named_too(
 
 
 def test_an_endless_loop_is_stopped(
-    ex: Path, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ex: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(ex, "    print('on it')\n    while True:\n        pass")
     monkeypatch.setattr(exercises, "_TIME_LIMIT", 2)
@@ -272,7 +268,7 @@ def test_ctrl_c_ends_a_check_and_leaves_nothing(ex: Path) -> None:
 
 
 def test_a_neighbouring_file_can_be_imported_and_no_module_of_ours(
-    ex: Path, check: Callable[..., Any]
+    ex: Path, check: Check
 ) -> None:
     ex.with_name("helper.py").write_text("number = 3\n")
     write(ex, "    from helper import number\n    import translate")
@@ -281,7 +277,7 @@ def test_a_neighbouring_file_can_be_imported_and_no_module_of_ours(
 
 
 def test_a_file_may_have_dataclasses_threads_and_a_main_program(
-    ex: Path, check: Callable[..., Any]
+    ex: Path, check: Check
 ) -> None:
     head = (
         "from __future__ import annotations\n"

@@ -36,15 +36,17 @@ TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
 
 
 def inputs(
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype = torch.float32, queries: int = QUERIES
 ) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
-
-    def make(rows: int, width: int) -> Tensor:
-        x = torch.randn(BATCH, HEADS, rows, width, generator=generator)
-        return x.to(dtype).requires_grad_()
-
-    return make(QUERIES, D_K), make(KEYS, D_K), make(KEYS, D_V)
+    sizes = (queries, D_K), (KEYS, D_K), (KEYS, D_V)
+    query, key, value = (
+        torch.randn(BATCH, HEADS, *size, generator=generator)
+        .to(dtype)
+        .requires_grad_()
+        for size in sizes
+    )
+    return query, key, value
 
 
 def make_masks() -> dict[str, Tensor | None]:
@@ -69,17 +71,20 @@ each_mask = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 
 
 def results(
-    attention: Callable[..., object], dtype: torch.dtype, **kwargs: object
+    attention: Callable[..., object],
+    dtype: torch.dtype = torch.float32,
+    queries: int = QUERIES,
+    **options: object,
 ) -> list[Tensor]:
     """Output and the gradients of query, key and value, in fp32."""
-    query, key, value = inputs(dtype)
-    out = attention(query, key, value, **kwargs)
-    output = out[0] if isinstance(out, tuple) else out
+    arguments = inputs(dtype, queries)
+    output = attention(*arguments, **options)
+    output = output[0] if isinstance(output, tuple) else output
     assert isinstance(output, Tensor)
     assert output.dtype == dtype
     weight = torch.arange(output.numel()).reshape(output.shape).cos()
     (output.float() * weight).sum().backward()
-    parts = output.detach(), query.grad, key.grad, value.grad
+    parts = output.detach(), *(x.grad for x in arguments)
     return [part.float() for part in parts if part is not None]
 
 
@@ -112,9 +117,9 @@ def test_both_cpu_kernels_agree_on_empty_rows(backend: SDPBackend) -> None:
 
     mask = MASKS["empty rows"]
     plain = square(scaled_dot_product_attention)
-    expected = results(plain, torch.float32, mask=mask)
+    expected = results(plain, mask=mask)
     with sdpa_kernel(backend):
-        found = results(square(fused_attention), torch.float32, mask=mask)
+        found = results(square(fused_attention), mask=mask)
     close(found, expected, 1e-5)
 
 
@@ -131,37 +136,26 @@ def test_scaled_attention_is_the_formula() -> None:
     torch.testing.assert_close(output, weights @ value)
 
 
-@pytest.mark.parametrize("kind", ["none", "padding", "empty rows"])
-@pytest.mark.parametrize("queries", [1, QUERIES, KEYS, KEYS + 4])
-@pytest.mark.parametrize("block_size", [256, KEYS, 3, 1])
-def test_is_causal_aligns_the_last_query_with_the_last_key(
-    queries: int, kind: str, block_size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fused, "_BLOCK_SIZE", block_size)
-    _, k, v = inputs()
-    q = k[..., :1, :].detach() + torch.arange(queries)[:, None]
-    both = causal = causal_mask(queries, KEYS)
-    mask = MASKS[kind]
-    if mask is not None:
-        mask = mask[..., :1, :].expand(BATCH, HEADS, queries, KEYS)
-        both = causal & mask
-    expected, _ = scaled_dot_product_attention(q, k, v, both)
-    result = fused_attention(q, k, v, mask, is_causal=True)
-    torch.testing.assert_close(result, expected, atol=1e-5, rtol=1e-5)
-
-
 @each_mask
-@pytest.mark.parametrize("block_size", [2, 4])
-def test_causal_blocks_have_the_gradients_of_the_whole(
-    mask: Tensor | None, block_size: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("queries", [1, QUERIES, KEYS, KEYS + 4])
+@pytest.mark.parametrize("block_size", [256, 3, 1])
+def test_is_causal_aligns_the_last_query_with_the_last_key(
+    mask: Tensor | None,
+    queries: int,
+    block_size: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fused, "_BLOCK_SIZE", block_size)
-    causal = causal_mask(QUERIES, KEYS)
-    both = causal if mask is None else causal & mask
-    dtype = torch.float32
-    blocks = results(fused_attention, dtype, mask=mask, is_causal=True)
-    whole = results(scaled_dot_product_attention, dtype, mask=both)
-    close(blocks, whole, TOLERANCE[dtype])
+    both = causal = causal_mask(queries, KEYS)
+    if mask is not None:
+        if queries != QUERIES and mask.ndim > 1:
+            mask = mask[..., -1:, :].expand(*mask.shape[:-2], queries, KEYS)
+        both = causal & mask
+    found = results(
+        fused_attention, queries=queries, mask=mask, is_causal=True
+    )
+    plain = scaled_dot_product_attention
+    close(found, results(plain, queries=queries, mask=both), 1e-5)
 
 
 @pytest.mark.parametrize("kind", ["left", "holes", "none"])
