@@ -35,7 +35,7 @@ from corpora.biased.shortcuts import HEURISTICS, make_inferences
 def drawn() -> dict[str, str]:
     """Sentences of the grammar and their translations."""
     rng = random.Random(7)
-    phrases = (sentence(rng) for _ in range(60_000))
+    phrases = (sentence(rng) for _ in range(30_000))
     return {phrase.english: phrase.chinese for phrase in phrases}
 
 

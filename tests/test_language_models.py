@@ -288,14 +288,6 @@ def test_sentences_begin_with_raw_counts():
     assert without[0] == without[2]  # both only ever after 3, 1
 
 
-def test_a_unigram_model_counts_tokens():
-    model = NGramModel([0, 0, 0, 1, 1, 2], 1, 5)
-    discount = 1 / 3  # one token once, one twice
-    rest = discount * 3 / 6 / 5
-    wanted = [(n - discount) / 6 + rest for n in (3, 2, 1)] + [rest, rest]
-    assert model.probabilities([4, 2]).tolist() == pytest.approx(wanted)
-
-
 def test_n_grams_say_what_is_wrong():
     with pytest.raises(ValueError, match="n must be from 1 to 2 tokens, got"):
         NGramModel([1, 2], 3, 5)

@@ -119,8 +119,8 @@ def test_examples_are_padded_with_labels_to_ignore() -> None:
     assert lengths.tolist() == [3, 2]
     assert labels.tolist() == [[-100, 3, 2], [-100, 1, -100]]
     assert n_targets == 3
-    examples = [([BOS, 5, 4], [3]), ([BOS, 7], [0])]
-    _, labels, n_targets = batches.collate(examples)
+    one_each = [([BOS, 5, 4], [3]), ([BOS, 7], [0])]
+    _, labels, n_targets = batches.collate(one_each)
     assert (labels.tolist(), n_targets) == ([[3], [0]], 2)
 
 
@@ -150,12 +150,9 @@ def test_a_trained_classifier_knows_its_examples(kind: Any) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_what_can_not_be_trained_is_named() -> None:
-    model = make(SequenceClassifier)
     batches = TextBatches([([BOS, 5, 4], [3])])
-    with pytest.raises(ValueError, match="learning_rate must be"):
-        train_classifier(model, batches, learning_rate=0)
     with pytest.raises(ValueError, match="n_epochs must be at least 1"):
-        train_classifier(model, batches, n_epochs=0)
+        train_classifier(make(SequenceClassifier), batches, n_epochs=0)
     with pytest.raises(ValueError, match="examples must not be empty"):
         TextBatches([])
 
@@ -210,7 +207,7 @@ def test_tags_are_those_set_by_hand(line: str) -> None:
 
 @pytest.fixture(scope="module")
 def drawn(unchecked_module: None) -> list[LabelledSentence]:
-    return draw_sentences(20_000, seed=3)
+    return draw_sentences(10_000, seed=3)
 
 
 def test_the_chinese_of_each_sentence_agrees_with_its_tags(
@@ -238,7 +235,7 @@ def test_the_chinese_of_each_sentence_agrees_with_its_tags(
 def test_sentences_differ_and_carry_their_labels(
     drawn: list[LabelledSentence],
 ) -> None:
-    assert len({sentence.english for sentence in drawn}) == 20_000
+    assert len({sentence.english for sentence in drawn}) == 10_000
     for english, tags, kind, _ in drawn:
         assert len(english.split()) == len(tags)
         assert {*tags} <= {*UPOS}

@@ -149,7 +149,6 @@ def test_a_wrong_configuration_is_named(
         ({"token_ids": TOKENS + 13}, "token_ids must be from 0 to 12, got"),
         ({"token_ids": TOKENS.repeat(1, 2)}, "positions must be from 0 to 10"),
         ({"lengths": LENGTHS + 1}, "lengths must be from 1 to 7, got"),
-        ({"lengths": LENGTHS[:2]}, "lengths must be one for each of 3"),
         ({"segment_ids": TOKENS}, "segment_ids must be None: n_segments is 0"),
         ({"caches": two_caches()}, "caches want is_causal and no lengths"),
         (
