@@ -214,9 +214,8 @@ def test_the_chinese_of_each_sentence_agrees_with_its_tags(
     drawn: list[LabelledSentence],
 ) -> None:
     for english, tags, kind, chinese in drawn:
-        words = english.split()
-        counts = Counter(zip(words, tags, strict=True))
-        pairs = [*zip(words, tags, strict=True)]
+        pairs = [*zip(english.split(), tags, strict=True)]
+        counts = Counter(pairs)
         zh = chinese.split()
         be = ("is", "was", "are", "were")
         exists = [word for word, tag in pairs if word in be and tag == "VERB"]
@@ -264,8 +263,11 @@ def test_the_wide_grammar_draws_these_constructions(
 # reviews
 
 
+Reviews = tuple[list[Review], list[Review]]  # to learn from, to test with
+
+
 @pytest.fixture(scope="module")
-def reviews() -> tuple[list[Review], list[Review]]:
+def reviews() -> Reviews:
     return make_reviews()
 
 
@@ -285,17 +287,14 @@ def reviews() -> tuple[list[Review], list[Review]]:
     ],
 )
 def test_verdicts_are_those_given_by_hand(
-    text: str,
-    form: str,
-    is_positive: bool,
-    reviews: tuple[list[Review], list[Review]],
+    text: str, form: str, is_positive: bool, reviews: Reviews
 ) -> None:
     known = {review.text: review for part in reviews for review in part}
     assert known[text] == Review(text, is_positive, form)
 
 
 def test_only_contrasts_have_a_twin_with_the_same_words(
-    reviews: tuple[list[Review], list[Review]],
+    reviews: Reviews,
 ) -> None:
     for part in reviews:
         assert len({review.text for review in part}) == len(part)
@@ -311,7 +310,7 @@ def test_only_contrasts_have_a_twin_with_the_same_words(
 
 
 def test_tests_hold_unseen_combinations_of_known_words(
-    reviews: tuple[list[Review], list[Review]],
+    reviews: Reviews,
 ) -> None:
     training, test = reviews
     words = "clean dirty cheap dear lovely ugly safe risky good bad".split()
