@@ -32,22 +32,14 @@ from literate.tangle import stitch, tangle
 
 TREES = ("attention_book", "literate")
 TIME_LIMIT = 200  # seconds of a processor for one file of tests
-NAMES = {  # the tests of a module, where its name does not tell
+NAMES = {  # tests of a module or room that need not name it
     "__init__": ("package",),
     "__main__": ("command",),
+    "_checks": ("checks", "bad_input"),
     "blocks": ("chapter",),
-    "checks": ("checks", "bad_input"),
     "cli": ("cli", "cli_exercises"),
-    "corpus": ("corpus", "grammar_model"),
-    "generation": ("decoding", "fast_decoding", "confidence"),
-    "export": ("weave", "labs"),
-    "gpu": ("roofline",),
-    "hooks": ("weave", "build"),
-    "io": ("checkpoints", "hostile_files", "pretrained"),
-    "models": ("grammar_model",),
-    "records": ("experiments",),
-    "run": ("run", "exercises"),
-    "test": ("run",),
+    "hooks": ("build",),
+    "io": ("checkpoints", "hostile_files"),
 }
 COMPARISONS = {
     ast.Lt: "<=",
@@ -195,11 +187,16 @@ def draw(n: int, seed: int) -> list[Mutant]:
 
 def find_stages(path: Path) -> list[list[str]]:
     """The tests of a module, its chapter, all other tests that name it."""
+    module = ".".join(path.with_suffix("").parts)
     top = path.with_suffix("").parts[1]
-    own = [Path(f"tests/test_{name}.py") for name in NAMES.get(top, (top,))]
-    tests = sorted(Path("tests").glob("test_*.py"))
-    name = f"{path.parts[0]}.{top}"
-    others = [test for test in tests if name in test.read_text("utf-8")]
+    room = f"{path.parts[0]}.{top}"
+    texts = {
+        test: test.read_text("utf-8")
+        for test in sorted(Path("tests").glob("test_*.py"))
+    }
+    own = [Path(f"tests/test_{name}.py") for name in NAMES.get(top, ())]
+    own += [x for x, text in texts.items() if module in text and x not in own]
+    others = [x for x, text in texts.items() if room in text]
     stages = [
         [test for test in own if test.exists()],
         [chapter] if (chapter := find_chapter(path)) else [],
