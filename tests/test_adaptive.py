@@ -590,7 +590,7 @@ def test_whatever_is_given_works_or_is_named() -> None:
         (entmax, {"scores": s, "alpha": alpha, "mask": mask}),
         (entmax, {"scores": s, "alpha": 1.5}),
     ]
-    for kind, options in KINDS.items():
-        cases.append((kind, {"d_model": 24, "n_heads": 3, **options}))
+    sizes = {"d_model": 24, "n_heads": 3}
+    cases += [(kind, sizes | options) for kind, options in KINDS.items()]
     for call, arguments in cases:
         assert_named_or_works(call, arguments)

@@ -369,7 +369,9 @@ def test_any_size_and_any_position(size: int) -> None:
     expected = read_digit(a_seven(120))
     image = Image.new("L", (size + 37, 2 * size), 255)
     image.paste(a_seven(size), (30, size // 3))
+    before = image.copy()
     got = read_digit(image)
+    assert image == before
     assert (got - expected).abs().mean() < 0.06
     assert got.shape == (1, 16, 16)
     assert got.mean() > 0.1
@@ -466,13 +468,6 @@ def test_other_input_sizes(size: int) -> None:
     assert got.shape == (1, size, size)
     whole = read_digit(a_seven(), 64)
     assert torch.equal(got, nn.AvgPool2d(64 // size)(whole))
-
-
-def test_what_is_given_stays_as_it_is() -> None:
-    image = a_seven(900)
-    before = image.tobytes()
-    read_digit(image)
-    assert (image.size, image.tobytes()) == ((900, 900), before)
 
 
 def saved(kind: str) -> bytes:
