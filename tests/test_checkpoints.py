@@ -198,7 +198,7 @@ SMALL = json.dumps([json.dumps({"words": [*SPECIAL_TOKENS, "a", "b"]})] * 2)
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"model": "Translator"}, "wanted a .*, ViT, got Translator$"),
+        ({"model": "\x1b[31m"}, "wanted a .*, ViT, got \ufffd\\[31m$"),
         ({"model": "ViT"}, "is no model of ours: .*source_vocab_size"),
         ({"tokenizers": "not JSON"}, "is no model of ours"),
         ({"tokenizers": '["{}"]'}, "has no 'subwords'$"),

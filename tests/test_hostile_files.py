@@ -180,15 +180,12 @@ def configurations(file: File, rng: random.Random) -> None:
     how = rng.randrange(7)
     key = rng.choice(sorted(config))
     if how < 5:
-        odd = [x for x in ODD if x != config[key]]
-        config[key] = rng.choice(odd)
-        file.metadata["config"] = json.dumps(config)
-    elif how == 5:
-        config[rng.choice(["\x1b[31m", "", "vocab", "x" * 10_000])] = 3
-        file.metadata["config"] = json.dumps(config)
+        config[key] = rng.choice([x for x in ODD if x != config[key]])
     else:
-        wrong = ["3", "null", "[]", '"x"', "", DEEP, "[" + "0," * 10**6]
-        file.metadata["config"] = rng.choice(wrong)
+        config[rng.choice(["\x1b[31m", "", "vocab", "x" * 10_000])] = 3
+    wrong = ["3", "null", "[]", '"x"', "", DEEP, "[" + "0," * 10**6]
+    text = json.dumps(config) if how < 6 else rng.choice(wrong)
+    file.metadata["config"] = text
 
 
 def layers(file: File, rng: random.Random) -> None:
