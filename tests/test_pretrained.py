@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from attention_book import (
     MarianTransformer,
@@ -385,6 +385,12 @@ def test_it_fills_blanks_as_they_do(
         assert ours.decode(token_ids) == read
 
 
+def greedy(theirs: Any, token_ids: list[int], n: int, **more: Any) -> Any:
+    """What they generate: the given ids, and n more at most."""
+    more |= {"max_new_tokens": n, "do_sample": False, "num_beams": 1}
+    return theirs.generate(torch.tensor([token_ids]), **more)[0].tolist()
+
+
 @torch.no_grad()
 def test_it_continues_as_they_do(sentences: list[str], tmp_path: Path) -> None:
     theirs, tokenizer = publish(tmp_path, sentences, GPT, n_positions=99)
@@ -392,20 +398,14 @@ def test_it_continues_as_they_do(sentences: list[str], tmp_path: Path) -> None:
     for text in questions(sentences):
         token_ids = tokenizer(text)["input_ids"]
         assert ours.encode(text) == token_ids
-        wanted = theirs.generate(
-            torch.tensor([token_ids]),
-            max_new_tokens=8,
-            do_sample=False,
-            eos_token_id=None,
-            pad_token_id=0,
-        )[0].tolist()
+        endless = {"eos_token_id": None, "pad_token_id": 0}
+        wanted = greedy(theirs, token_ids, 8, **endless)
         for _ in range(8):
             logits = model(torch.tensor([token_ids]))
             token_ids.append(logits[0, -1].argmax().item())
         assert token_ids == wanted
-        assert ours.decode(token_ids) == tokenizer.decode(
-            wanted, skip_special_tokens=True
-        )
+        read = tokenizer.decode(wanted, skip_special_tokens=True)
+        assert ours.decode(token_ids) == read
 
 
 @pytest.fixture(scope="module")
@@ -437,11 +437,17 @@ def marian_folder(
     ids: dict[str, Any] = {"pad_token_id": n - 1}
     ids |= {"decoder_start_token_id": n - 1, "init_std": 0.5}
     ids["max_position_embeddings"] = 256
-    theirs = their_model("MarianMTModel", vocab_size=n, **ids)
+    theirs = their_model(MT, vocab_size=n, **ids)
     theirs.final_logits_bias[0, 0] += 8  # so that some translations end
     theirs.generation_config.bad_words_ids = [[n - 1]]
     theirs.save_pretrained(folder)
     return folder
+
+
+def translate(text: str, folder: Path, *more: str) -> Result:
+    """Call the command."""
+    arguments = ["translate", text, "--checkpoint", str(folder), *more]
+    return CliRunner().invoke(app, arguments)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -463,13 +469,7 @@ def test_it_translates_as_they_do(
         token_ids = tokenizer(text)["input_ids"]
         assert source.encode(text) == [ids[i] for i in token_ids]
         n = 2 * len(token_ids) + 16
-        wanted = theirs.generate(
-            torch.tensor([token_ids]),
-            max_new_tokens=n,
-            do_sample=False,
-            num_beams=1,
-            forced_eos_token_id=None,
-        )[0].tolist()
+        wanted = greedy(theirs, token_ids, n, forced_eos_token_id=None)
         book = source.encode(text)
         (made,) = generate(
             found.model,
@@ -486,6 +486,8 @@ def test_it_translates_as_they_do(
     assert n_ended > 0
     translator = Translator(found.model, source, target)
     assert [translator.translate([x])[0] for x in texts] == wanted_texts
+    for text, read in zip(texts[-3:], wanted_texts[-3:], strict=True):
+        assert translate(text, marian_folder).stdout == f"{read}\n"
     save_pretrained(tmp_path / "ours", found)
     again = hf.MarianTokenizer.from_pretrained(tmp_path / "ours")
     assert again.get_vocab() == tokenizer.get_vocab()
@@ -504,36 +506,15 @@ def test_special_tokens_in_a_text_are_text(marian_folder: Path) -> None:
     assert target.decode([0, 1, 2, 5]) == ""
 
 
-# The command
-
-
-def command(*arguments: object) -> str:
-    found = CliRunner().invoke(app, [*map(str, arguments)])
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.output
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_the_command_translates_with_a_folder(
-    marian_folder: Path, sentences: list[str]
-) -> None:
-    found = from_pretrained(marian_folder)
-    translator = Translator(found.model, *found.tokenizers)
-    for text in sentences[:6:2]:
-        said = command("translate", text, "--checkpoint", marian_folder)
-        assert said.splitlines() == translator.translate([text])
-
-
 def test_only_marian_translates(
     marian_folder: Path, saved: Callable[[str], Path], tmp_path: Path
 ) -> None:
     shutil.copytree(marian_folder, tmp_path / "bare")
     (tmp_path / "bare" / "vocab.json").unlink()
     for folder in saved(GPT), tmp_path / "bare":
-        arguments = ["translate", "Tom", "--checkpoint", str(folder)]
-        found = CliRunner().invoke(app, arguments)
+        found = translate("Tom", folder)
         assert "a Marian model with vocab.json" in str(found.exception)
-    found = CliRunner().invoke(app, [*arguments, "--model", "x"])
+    found = translate("Tom", folder, "--model", "x")
     assert found.exit_code == 2
     assert "give --model or --checkpoint, not both" in found.output
 
