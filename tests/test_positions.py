@@ -113,55 +113,28 @@ def test_rotation_multiplies_complex_numbers(offset: int) -> None:
         assert abs(complex(*got) - rotated) < 1e-5
 
 
-def test_rotation_keeps_lengths_and_dtype() -> None:
+def test_rotation_keeps_lengths_and_dtype_and_has_no_weights() -> None:
     x = make_tokens()
     rotated = RotaryEmbedding(D)(x, 99)
     torch.testing.assert_close(rotated.norm(dim=-1), x.norm(dim=-1))
     assert RotaryEmbedding(D)(x.bfloat16()).dtype == torch.bfloat16
     assert not torch.equal(RotaryEmbedding(D, base=100.0)(x, 99), rotated)
+    bare = RotaryAttention(D, HEADS, bias=False)
+    assert {p.ndim for p in bare.parameters()} == {2}
 
 
 @pytest.mark.parametrize("n_heads", [3, 8])
 def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
-    bias = ALiBiAttention(24 * n_heads, n_heads).bias(5, 7)
+    layer = ALiBiAttention(24 * n_heads, n_heads)
+    bias = layer.bias(5, 7)
     for h in range(n_heads):
         slope = 2 ** (-8 * (h + 1) / n_heads)
         for i in range(5):
             row = torch.tensor([-slope * abs((i + 2) - j) for j in range(7)])
             torch.testing.assert_close(bias[h, i], row)
-
-
-@pytest.mark.parametrize("masked", [True, False])
-@pytest.mark.parametrize("is_causal", [True, False])
-@pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
-def test_alibi_attention_is_the_loop(
-    n_kv_heads: int, is_causal: bool, masked: bool
-) -> None:
-    torch.manual_seed(0)
-    layer = ALiBiAttention(D, HEADS, n_kv_heads=n_kv_heads)
-    x = make_tokens()
-    see = torch.rand(BATCH, 1, LENGTH, LENGTH) < 0.6
-    see |= torch.eye(LENGTH, dtype=torch.bool)  # no row sees nothing
-    mask = see if masked else None
-    query = layer.queries(x)
-    (key, value) = layer.keys_and_values(x)
-    heads = []
-    tables = []
-    for h in range(HEADS):
-        k, v = (t[:, h * n_kv_heads // HEADS] for t in (key, value))
-        scores = query[:, h] @ k.mT / math.sqrt(D_K) + layer.bias(7, 7)[h]
-        if is_causal:
-            scores = scores.masked_fill(~causal_mask(LENGTH), -torch.inf)
-        if masked:
-            scores = scores.masked_fill(~see[:, 0], -torch.inf)
-        tables.append(scores.softmax(dim=-1))
-        heads.append(tables[-1] @ v)
-    expected = layer.out_proj(torch.cat(heads, dim=-1))
-    torch.testing.assert_close(
-        layer(x, mask=mask, is_causal=is_causal), expected
-    )
-    shown = attention_weights(layer, x, mask=mask, is_causal=is_causal)
-    torch.testing.assert_close(shown, torch.stack(tables, dim=1))
+    far = layer.to(torch.bfloat16).bias(1, 2048)  # in single precision still
+    assert far.dtype == torch.float32
+    assert len(far[0, 0].unique()) == 2048
 
 
 def test_causal_alibi_makes_no_table() -> None:
@@ -204,34 +177,46 @@ def test_long_alibi_in_half_precision_is_nearly_that_in_single(
     torch.testing.assert_close(output.float(), expected, atol=2e-2, rtol=0)
 
 
+@pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("is_causal", [True, False])
-def test_rotary_attention_is_the_loop(is_causal: bool) -> None:
+@pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
+@pytest.mark.parametrize("layer_type", LAYERS)
+def test_attention_with_positions_is_the_formula(
+    layer_type: type[RotaryAttention],
+    n_kv_heads: int,
+    is_causal: bool,
+    masked: bool,
+) -> None:
     torch.manual_seed(0)
-    layer = RotaryAttention(D, HEADS)
+    layer = layer_type(D, HEADS, n_kv_heads=n_kv_heads)
     x = make_tokens()
-    plain = super(RotaryAttention, layer)
+    plain = super(layer_type, layer)
+    query = plain.queries(x)
     key, value = plain.keys_and_values(x)
-    rotary = RotaryEmbedding(D_K)
-    scores = rotary(plain.queries(x)) @ rotary(key).mT / math.sqrt(D_K)
+    bias = torch.tensor(0.0)
+    if layer_type is RotaryAttention:
+        rotary = RotaryEmbedding(D_K)
+        query, key = rotary(query), rotary(key)
+    else:
+        bias = layer.bias(LENGTH, LENGTH)
+    key, value = (
+        kv.repeat_interleave(HEADS // n_kv_heads, 1) for kv in (key, value)
+    )
+    see = torch.rand(BATCH, 1, LENGTH, LENGTH) < 0.6
+    see |= torch.eye(LENGTH, dtype=torch.bool)  # no row sees nothing
+    mask = see if masked else None
+    scores = query @ key.mT / math.sqrt(D_K) + bias
+    if masked:
+        scores = scores.masked_fill(~see, -torch.inf)
     if is_causal:
         scores = scores.masked_fill(~causal_mask(LENGTH), -torch.inf)
     weights = scores.softmax(-1)
     heads = (weights @ value).transpose(1, 2).flatten(-2)
     expected = layer.out_proj(heads)
-    torch.testing.assert_close(layer(x, is_causal=is_causal), expected)
-    shown = attention_weights(layer, x, is_causal=is_causal)
+    found = layer(x, mask=mask, is_causal=is_causal)
+    torch.testing.assert_close(found, expected)
+    shown = attention_weights(layer, x, mask=mask, is_causal=is_causal)
     torch.testing.assert_close(shown, weights)
-    bare = RotaryAttention(D, HEADS, bias=False)
-    assert {p.ndim for p in bare.parameters()} == {2}
-
-
-def test_alibi_tells_distances_apart_in_half_precision() -> None:
-    layer = ALiBiAttention(D, HEADS)
-    exact = layer.bias(1, 2048)
-    bias = layer.to(torch.bfloat16).bias(1, 2048)
-    assert bias.dtype == torch.float32
-    torch.testing.assert_close(bias, exact)
-    assert len(bias[0, 0].unique()) == 2048
 
 
 @pytest.mark.parametrize("layer_type", LAYERS)
