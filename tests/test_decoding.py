@@ -50,12 +50,8 @@ def next_log_probs(
     model: Transformer, source: Sequence[int], token_ids: Sequence[int]
 ) -> Tensor:
     """Log-probabilities of the next token, all computed anew."""
-    logits = model(
-        torch.tensor([source]),
-        torch.tensor([len(source)]),
-        torch.tensor([[BOS, *token_ids]]),
-    )
-    return logits[0, -1].log_softmax(-1)
+    target = torch.tensor([[BOS, *token_ids]])
+    return model(*pad([source]), target)[0, -1].log_softmax(-1)
 
 
 def recompute(model: Transformer, source: Sequence[int]) -> list[int]:
@@ -269,6 +265,7 @@ def test_a_sampler_that_makes_no_sense(
         sampler(torch.Generator(), **{name: value})
 
 
+@torch.no_grad()
 def all_translations(
     model: Transformer, source: Sequence[int], max_length: int
 ) -> dict[tuple[int, ...], float]:
@@ -276,19 +273,15 @@ def all_translations(
     finished: dict[tuple[int, ...], float] = {}
     active: dict[tuple[int, ...], float] = {(): 0.0}
     while active:
-        prefixes = list(active)
-        with torch.no_grad():
-            target = torch.tensor([[BOS, *prefix] for prefix in prefixes])
-            n = len(prefixes)
-            table = torch.tensor([source]).expand(n, -1)
-            lengths = torch.full((n,), len(source))
-            logits = model(table, lengths, target)[:, -1].log_softmax(-1)
+        target = torch.tensor([[BOS, *prefix] for prefix in active])
+        logits = model(*pad([source] * len(active)), target)[:, -1]
+        rows = logits.log_softmax(-1).tolist()
         longer = {}
-        for prefix, row in zip(prefixes, logits.tolist(), strict=True):
+        for (prefix, so_far), row in zip(active.items(), rows, strict=True):
             for token_id, log_prob in enumerate(row):
                 done = token_id == EOS or len(prefix) + 1 == max_length
                 found = finished if done else longer
-                found[*prefix, token_id] = active[prefix] + log_prob
+                found[*prefix, token_id] = so_far + log_prob
         active = longer
     return finished
 

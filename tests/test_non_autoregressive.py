@@ -54,28 +54,33 @@ def encoded(model: MaskedTransformer) -> tuple[Tensor, Tensor]:
     return model.encode(*SOURCES)
 
 
+def plain_logits(
+    model: MaskedTransformer, source: list[int], target: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The logits of each position, and the memory, of one sentence."""
+    memory = model.encoder(model.source_embedding(torch.tensor([source])))
+    x = model.target_embedding(target[None])
+    x = model.decoder(x, memory, is_causal=False)[0]
+    return x @ model.target_embedding.tokens.weight.T, memory
+
+
 def plain_loss(model: MaskedTransformer, masked: Tensor) -> Tensor:
     """The loss sentence by sentence, without padding and packing."""
     token_losses = []
     length_losses = []
+    lengths = torch.arange(1, MAX_TARGET_LENGTH + 1)
     for (source, target), row in zip(EXAMPLES, masked, strict=True):
-        labels = torch.tensor([target[1:-1]])
-        n = labels.shape[1]
-        memory = model.encoder(model.source_embedding(torch.tensor([source])))
-        x = torch.where(row[None, :n], model.mask_id, labels)
-        x = model.decoder(model.target_embedding(x), memory, is_causal=False)
-        logits = (x @ model.target_embedding.tokens.weight.T)[row[None, :n]]
-        right = labels[row[None, :n]]
-        token_losses += list(F.cross_entropy(logits, right, reduction="none"))
-        total = model.fertility(memory).sum()
-        scores = torch.stack(
-            [-2 * (i - total) ** 2 for i in range(1, MAX_TARGET_LENGTH + 1)]
+        labels = torch.tensor(target[1:-1])
+        n = len(labels)
+        x = torch.where(row[:n], model.mask_id, labels)
+        logits, memory = plain_logits(model, source, x)
+        token_losses.append(
+            F.cross_entropy(logits, labels, reduction="none")[row[:n]]
         )
+        scores = -2 * (lengths - model.fertility(memory).sum()) ** 2
         length_losses.append(F.cross_entropy(scores, torch.tensor(n - 1)))
-    return (
-        torch.stack(token_losses).mean()
-        + torch.stack(length_losses).mean() / 10
-    )
+    token_loss = torch.cat(token_losses).mean()
+    return token_loss + torch.stack(length_losses).mean() / 10
 
 
 @pytest.mark.parametrize("kind", [*KINDS, {"norm": "post"}])
@@ -155,15 +160,10 @@ def test_one_iteration_is_the_plain_argmax() -> None:
     model = make_model()
     (draft,) = refine(model, *encoded(model), LENGTHS, 1)
     for row, n in enumerate(LENGTHS.tolist()):
-        alone = torch.tensor([EXAMPLES[row][0]])
-        x = model.target_embedding(torch.full((1, n), model.mask_id))
-        x = model.decoder(
-            x, model.encoder(model.source_embedding(alone)), is_causal=False
-        )
-        logits = x @ model.target_embedding.tokens.weight.T
-        allowed = logits[0, :, 3:TARGET_VOCAB_SIZE]
-        best = allowed.argmax(-1) + 3
-        assert draft.token_ids[row, :n].tolist() == best.tolist()
+        x = torch.full((n,), model.mask_id)
+        logits, _ = plain_logits(model, EXAMPLES[row][0], x)
+        allowed = logits[:, 3:TARGET_VOCAB_SIZE]
+        assert torch.equal(draft.token_ids[row, :n], allowed.argmax(-1) + 3)
         log_probs = allowed.log_softmax(-1).amax(-1)
         torch.testing.assert_close(draft.log_probs[row, :n], log_probs)
 
