@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -167,17 +167,12 @@ def test_each_batch_goes_to_exactly_one_process(two: Found) -> None:
 
 
 def test_accumulation_steps_must_come_out_even() -> None:
-    class Pair(DataParallel):
-        def __init__(self) -> None:
-            self.rank = 0
-            self.size = 2
-
-    message = (
-        "^accumulation_steps must be a multiple of .* processes, 2, got 3$"
-    )
+    pair = DataParallel.__new__(DataParallel)
+    pair.size = 2
+    message = "^accumulation_steps must be a multiple .* processes, 2, got 3$"
     with pytest.raises(ValueError, match=message):
-        Pair().check(TrainingConfig(accumulation_steps=3))
-    Pair().check(TrainingConfig(accumulation_steps=4))
+        pair.check(TrainingConfig(accumulation_steps=3))
+    pair.check(TrainingConfig(accumulation_steps=4))
     SINGLE_PROCESS.check(TrainingConfig(accumulation_steps=3))
 
 
@@ -202,14 +197,13 @@ def test_copies_in_bf16_stay_until_the_backward_pass(enabled: bool) -> None:
     kept: dict[int, torch.UntypedStorage] = {}
 
     def note(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        if tensor.dtype == torch.bfloat16 and tensor.shape in shapes:
+        if tensor.shape in shapes:
+            storage = tensor.untyped_storage()
             kept[storage._cdata] = storage
         return tensor
 
     n = sum(weight.numel() for weight in weights)
-    strategy = FullyShardedDataParallel()
-    loss_of = strategy.wrap(model, translation_loss)
+    loss_of = FullyShardedDataParallel().wrap(model, translation_loss)
     batch = make_batch(make_examples(4), torch.device("cpu"))
     with (
         torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
@@ -218,6 +212,7 @@ def test_copies_in_bf16_stay_until_the_backward_pass(enabled: bool) -> None:
         loss = loss_of(batch)
     alive = sum(storage.nbytes() for storage in kept.values())
     assert alive == (2 * n if enabled else 0)
+    assert kept
     loss.backward()
 
 
@@ -391,33 +386,26 @@ def test_a_device_that_can_not_share(monkeypatch: pytest.MonkeyPatch) -> None:
         device_of_rank("cuda", 0)
 
 
-@pytest.fixture
-def command(tmp_path: Path) -> Callable[..., list[str]]:
-    """The command's train, on a corpus of its own; more options follow."""
-    pairs = make_split(n_train=200, n_test=5).train
-    text = "\n".join("\t".join(pair) for pair in pairs)
-    (tmp_path / "corpus.tsv").write_text(text, "utf-8")
-    options = "--d-model 16 --n-layers 1 --n-heads 2 --vocab-size 300"
-    options += " --batch-tokens 300 --max-steps 6 --save-every 2"
-    options += " --accumulation-steps 6 --device cpu"
-
-    def arguments(out: Path, *more: str) -> list[str]:
-        train = ["train", str(out), "--corpus", str(tmp_path / "corpus.tsv")]
-        return [*train, *options.split(), *more]
-
-    return arguments
+OPTIONS = (
+    "--d-model 16 --n-layers 1 --n-heads 2 --vocab-size 300 --device cpu "
+    "--batch-tokens 300 --max-steps 6 --save-every 2 --accumulation-steps 6"
+)
 
 
 def test_a_run_loses_a_process_and_the_same_command_resumes(
-    tmp_path: Path, command: Callable[..., list[str]]
+    tmp_path: Path,
 ) -> None:
     from attention_book.cli.app import app
 
+    corpus = tmp_path / "corpus.tsv"
+    pairs = make_split(n_train=200, n_test=5).train
+    corpus.write_text("\n".join("\t".join(pair) for pair in pairs), "utf-8")
+    options = ["--corpus", str(corpus), *OPTIONS.split()]
     alone = tmp_path / "alone"
     out = tmp_path / "model"
-    found = CliRunner().invoke(app, command(alone))
+    found = CliRunner().invoke(app, ["train", str(alone), *options])
     assert found.exit_code == 0, found.output
-    options = command(out, "--sharded")
+    options = ["train", str(out), "--sharded", *options]
     killed = torchrun(2, SCRIPT, "train", 1, 3, *options)
     assert killed.returncode != 0
     ours = [x for x in killed.stderr.split("\n") if "attention-book:" in x]
