@@ -560,14 +560,20 @@ ENTRIES: list[tuple[str, dict[str, Any], str]] = [
     (MT, {"eos_token_id": PAD}, "two ids below 211, got 210 and"),
     ("ViTForImageClassification", {"image_size": 16}, "patch_size must"),
 ]
-ENTRIES += [  # whatever may have one value only
-    (
-        family.architecture,
-        {entry: {True: False, False: True}.get(value, "x")},
-        f"{entry} = ",
-    )
-    for family in FAMILIES
-    for entry, value in family.fixed.items()
+SWITCHES: dict[str, dict[str, Any]] = {  # they would change the function
+    BERT: {"position_embedding_type": "relative_key", "hidden_act": "relu"},
+    GPT: {
+        "scale_attn_weights": False,
+        "scale_attn_by_inverse_layer_idx": True,
+    },
+    MT: {"normalize_before": True, "normalize_embedding": True}
+    | {"add_final_layer_norm": True, "static_position_embeddings": False},
+    "ViTForImageClassification": {"qkv_bias": False, "hidden_act": "relu"},
+}
+ENTRIES += [
+    (name, {entry: value}, f"wanted {entry} = ")
+    for name, switches in SWITCHES.items()
+    for entry, value in switches.items()
 ]
 
 
