@@ -121,25 +121,17 @@ class _OwnAttention(MultiHeadAttention):
     """A class that the decoder was not written for."""
 
 
-@pytest.mark.parametrize("part", ["self_attention", "cross_attention"])
-@pytest.mark.parametrize(
-    ("attention", "name"),
-    [
-        (_OwnAttention(24, 6), "_OwnAttention"),
-        (MultiHeadAttention(24, 6, bias=False), "Multi.* without bias"),
-    ],
-)
-def test_a_part_that_is_not_known_is_named(
-    part: str, attention: MultiHeadAttention, name: str
-) -> None:
-    model = make_transformer()
-    model.decoder.layers[1].register_module(part, attention)
-    wanted = f"^IncrementalDecoder does not know {name}: use CachedDecoder"
-    with pytest.raises(ValueError, match=wanted):
-        IncrementalDecoder(model)
-
-
-def test_a_model_that_is_not_known_is_named() -> None:
+def test_what_is_not_known_is_named() -> None:
+    for part in "self_attention", "cross_attention":
+        for attention, name in (
+            (_OwnAttention(24, 6), "_OwnAttention"),
+            (MultiHeadAttention(24, 6, bias=False), "Multi.* without bias"),
+        ):
+            model = make_transformer()
+            model.decoder.layers[1].register_module(part, attention)
+            wanted = f"^IncrementalDecoder does not know {name}: use CachedDe"
+            with pytest.raises(ValueError, match=wanted):
+                IncrementalDecoder(model)
     masked = MaskedTransformer(MaskedTransformerConfig(**vars(make_config())))
     with pytest.raises(ValueError, match="does not know MaskedTransformer: "):
         IncrementalDecoder(masked)
@@ -293,13 +285,10 @@ def test_many_texts_come_back_in_their_order(
     translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
     found = translator.translate(texts(), beam_size=beam_size)
     assert len(set(found)) > 5
-    for text, translation in zip(texts(), found, strict=True):
-        one = translator.translate([text], beam_size=beam_size)
-        assert one == [translation]
-        if beam_size == 1:
-            source = pad([SOURCE_WORDS.encode(text)])
-            (token_ids,) = generate(model, *source, max_length=11)
-            assert translation == TARGET_WORDS.decode(token_ids)
+    search = partial(beam_search, beam_size=3) if beam_size > 1 else generate
+    for source, translation in zip(sources, found, strict=True):
+        (token_ids,) = search(model, *pad([source]), max_length=11)
+        assert translation == TARGET_WORDS.decode(token_ids)
     assert translator.translate([]) == []
 
 

@@ -112,25 +112,16 @@ def test_the_wide_training_has_no_narrow_test() -> None:
         assert not {english for english, _ in part} & training
 
 
-@pytest.mark.parametrize(
-    ("grammar", "digest"),
-    [
-        (
-            sentence,
-            "500c072d70c770d4d0c66e81944775e4fb7af5865aaeaf81f1e58943152b9eec",
-        ),
-        (
-            wide_sentence,
-            "eb75e1d810d15ae374f1ab416b262fb018708782c421e37f286dfe824d860d1f",
-        ),
-    ],
-)
-def test_the_sentences_of_a_seed_never_change(
-    grammar: Grammar, digest: str
-) -> None:
+def test_the_sentences_of_a_seed_never_change() -> None:
     """Saved models and their scores stand on them."""
-    text = json.dumps(list(split_of(grammar)), ensure_ascii=False)
-    assert hashlib.sha256(text.encode()).hexdigest() == digest
+    for grammar, digest in {
+        sentence: "500c072d70c770d4d0c66e81944775e4"
+        "fb7af5865aaeaf81f1e58943152b9eec",
+        wide_sentence: "eb75e1d810d15ae374f1ab416b262fb0"
+        "18708782c421e37f286dfe824d860d1f",
+    }.items():
+        text = json.dumps(list(split_of(grammar)), ensure_ascii=False)
+        assert hashlib.sha256(text.encode()).hexdigest() == digest
 
 
 def test_every_count_has_its_measure_word() -> None:
