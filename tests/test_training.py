@@ -448,6 +448,9 @@ def test_a_gradient_that_overflows_is_scaled_less_down_to_1(
         trainer.step()
     monkeypatch.setattr(trainer.scaler, "get_scale", lambda: 2.0)
     trainer.step()
+    spoil_loss(trainer)  # which no scale mends
+    with pytest.raises(ArithmeticError, match=r"the loss is (nan|inf)"):
+        trainer.step()
 
 
 def test_bf16_is_close_and_not_the_same() -> None:
