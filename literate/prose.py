@@ -39,6 +39,7 @@ WORDS = (1200, 2200)  # of English prose in a chapter
 LINES = 300  # of Python in a chapter, at most
 # Chapters that do not keep these limits yet. Whoever rewrites one takes it off the list.
 NOT_YET = {
+    "speech-and-graphs",  # two short chapters on one page
     "tasks",  # has the trunk of BERT and GPT, whole
     "myths",  # an index, too long
     *("cache", "chunked-loss", "flash"),  # once the workshop's

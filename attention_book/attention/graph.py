@@ -1,5 +1,5 @@
-# Made from docs/source/sound-and-graphs.md (7c756358a85e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Graph attention. Explained on the page "Sound and graphs"."""
+# Made from docs/beyond/speech-and-graphs.md (1e49971e1133). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Graph attention. Explained in the chapter "Speech and graphs"."""
 
 import torch
 import torch.nn.functional as F

@@ -1,5 +1,5 @@
-# Made from docs/source/sound-and-graphs.md (798d9acf3fa1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""WAV files. Explained on the page "Sound and graphs"."""
+# Made from docs/source/sound.md (0ecbe9203c1b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""WAV files. Explained on the page "Sound files and spectrograms"."""
 
 import wave
 from pathlib import Path

@@ -1,7 +1,7 @@
-# Made from docs/source/sound-and-graphs.md (7be30b64c4ba). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/sound.md (b4f66fec17d1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Log-mel spectrograms.
 
-Explained on the page "Sound and graphs".
+Explained on the page "Sound files and spectrograms".
 """
 
 import math
