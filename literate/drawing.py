@@ -36,9 +36,15 @@ Point = tuple[float, float]
 
 
 def numbered(label: str, *chapters: str) -> str:
-    """A label after the numbers of chapters, in both languages: `8、9 层 | 8, 9 Layers`."""
-    numbers = {path.stem: str(number) for path, number in order().items()}
-    ours = [numbers[name] for name in chapters]
+    """A label after the numbers of chapters, in both languages: `8、9 层 | 8, 9 Layers`.
+
+    Three and more in a row are a range.
+    """
+    numbers = {path.stem: number for path, number in order().items()}
+    found = [numbers[name] for name in chapters]
+    first, last = found[0], found[-1]
+    in_a_row = len(found) > 2 and found == [*range(first, last + 1)]
+    ours = [f"{first}–{last}"] if in_a_row else [*map(str, found)]
     zh, _, en = label.partition(" | ")
     return f"{'、'.join(ours)} {zh} | {', '.join(ours)} {en or zh}"
 

@@ -533,7 +533,7 @@ def test_package_and_chapter_link_both_ways(
     )
     entry = page.locator(".doc-object:has(h3:has-text('fused_attention'))")
     entry.locator(f"+ p a[href*='{FUSED}']").click()
-    page.wait_for_url(f"**/{edition}/{FUSED}#fused")
+    page.wait_for_url(f"**/{edition}/{FUSED}#together")
 
 
 @pytest.mark.parametrize("edition", ["zh", "en"])
