@@ -29,6 +29,7 @@ from attention_book.training import (
     translation_loss,
     validation_loss,
 )
+from attention_book.training.parallel import DataParallel
 from tests.factories import (
     KINDS,
     SOURCE_WORDS,
@@ -459,3 +460,13 @@ def test_bf16_is_close_and_not_the_same() -> None:
     gaps = [abs(a - b) for a, b in zip(whole.losses, half.losses, strict=True)]
     assert 0 < max(gaps) < 0.1
     assert all(p.dtype == torch.float32 for p in half.model.parameters())
+
+
+def test_work_that_can_not_be_shared_evenly_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torch.distributed.get_rank", lambda: 1)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 3)
+    strategy = DataParallel()
+    with pytest.raises(ValueError, match="processes, 3, got 4"):
+        make_trainer(replace(CONFIG, accumulation_steps=4), None, strategy)
