@@ -194,7 +194,7 @@ def find_stages(path: Path) -> list[list[str]]:
         test: test.read_text("utf-8")
         for test in sorted(Path("tests").glob("test_*.py"))
     }
-    own = [Path(f"tests/test_{name}.py") for name in NAMES.get(top, ())]
+    own = [Path(f"tests/test_{name}.py") for name in NAMES.get(top, (top,))]
     own += [x for x, text in texts.items() if module in text and x not in own]
     others = [x for x, text in texts.items() if room in text]
     stages = [

@@ -558,6 +558,7 @@ ENTRIES: list[tuple[str, dict[str, Any], str]] = [
     (GPT, {"activation_function": "x"}, "activation"),
     (MT, {"decoder_layers": 3}, "wanted .*coder_layers = "),
     (MT, {"eos_token_id": PAD}, "two ids below 211, got 210 and"),
+    (MT, {"eos_token_id": VOCAB}, "two ids below 211, got 210 and 211"),
     ("ViTForImageClassification", {"image_size": 16}, "patch_size must"),
 ]
 SWITCHES: dict[str, dict[str, Any]] = {  # they would change the function

@@ -327,6 +327,18 @@ def test_subwords_are_numbered_in_order(
         tokenizer_from_json(text)
 
 
+@pytest.mark.parametrize("merge", [["a", "a", "a"], ["a", "no such"]])
+def test_merges_are_pairs_of_subwords(
+    subwords: BPETokenizer, merge: list[str]
+) -> None:
+    saved = json.loads(json.loads(tokenizer_to_json(subwords))["subwords"])
+    saved["model"]["vocab"]["aaa"] = len(subwords)
+    saved["model"]["merges"].append(merge)
+    text = json.dumps({"subwords": json.dumps(saved)})
+    with pytest.raises(ValueError, match="merges must be pairs of subwords"):
+        tokenizer_from_json(text)
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_word_tokenizers_are_saved_as_json_and_others_refused() -> None:
     tokenizer = WordTokenizer.train(['"quoted" \\ 汤姆 é'])
