@@ -246,12 +246,15 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
         assert (site / "notebooks/apple.ipynb").exists()
         assert (site / "assets/book.css").exists()
         api = (site / "api/apple/index.html").read_text("utf-8")
-        assert 'id="attention_book.apple.peel"' in api
+        assert 'id="attention_book.apple.peel"' in api  # mkdocstrings
         assert "_core" not in re.sub("(?s)<details.*?</details>", "", api)
         page = (site / "fruit/apple/index.html").read_text("utf-8")
         assert "repository" not in page
         assert "docs/fruit/apple.md" not in page  # no source to lead to
         assert re.search(r'<figure class="record">\s*<table>', page)
+        assert "assets/stylesheets/main." in page  # Material for MkDocs
+        assert "<details>\n<summary>" in page  # pymdownx.blocks
+        assert "language-python highlight" in page  # pymdownx.highlight
         glossary = (site / "glossary/index.html").read_text("utf-8")
         assert '<h3 class="entry" id="causal-mask">' in glossary
         assert 'href="../fruit/apple/"' in glossary
