@@ -24,7 +24,6 @@ from literate.blocks import (
     Block,
     ChapterError,
     heading,
-    pick,
     short_strings,
 )
 from literate.chapter import PACKAGE, Chapter, Twin, pages, read
@@ -34,7 +33,15 @@ from literate.references import REFERENCE, anchor
 
 
 WIDEST = 79
-PER_THOUSAND = {"：": 5, "；": 3}  # at most, in a thousand Han characters of a chapter
+# In a thousand Han characters of a chapter's prose, at least and at most. Punctuation serves the
+# sentence: with no colon the reader has to guess what a comma joins.
+SHARES = {"：": (2, 5), "；": (1, 3), "它": (0, 4), "就": (0, 5)}
+COMMAS = 4  # in a Chinese sentence, at most
+PARAGRAPH = 180  # Han characters in a paragraph, at most
+LISTED = re.compile(  # a number of things, and which they are: a colon parts the two
+    r"[两三四五六七八九][个种样件步项条点类处](?![头词句字])[\u4e00-\u9fff]{0,6}"
+    r"，[^，。；：是有为也]{1,12}(?:、[^，。；：是有为也]{1,12})+[，。；]"
+)
 WORDS = (1200, 2200)  # of English prose in a chapter
 LINES = 300  # of Python in a chapter, at most
 # Chapters that do not keep these limits yet. Whoever rewrites one takes it off the list.
@@ -44,6 +51,18 @@ NOT_YET = {
     "myths",  # an index, too long
     *("cache", "chunked-loss", "flash"),  # once the workshop's
 }
+# Chapters whose Chinese has not been written anew yet.
+UNEVEN = set(
+    (
+        "adaptive adaptive-layers beam-search by-hand cache checkpoints checks chunked-loss "
+        "circuits classifiers cli compute confidence configurations convolution corpus decoder "
+        "decoding denoising encoder explain fast-decoding flash generating-fast grammar images "
+        "interpret language-models machine many-devices mask-predict multi-head myths package "
+        "padding perturbations pooling positions preface pretrained pretrained-files processes "
+        "real-text recipe recurrent residuals robust scale-plan scoring speech-and-graphs "
+        "subwords tasks text-generation texts training training-loop transformer vit"
+    ).split()
+)
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
 RULES = {
@@ -132,22 +151,13 @@ def _faults(text: str, words: dict[str, str]) -> Iterator[str]:
 def excesses(page: Chapter) -> Iterator[str]:
     """What a chapter has too much or too little of, with the count and the limit."""
     path = page.path.as_posix()
-    twins = [part for part in page.parts if isinstance(part, Twin)]
-    shorts = [pick(text, "zh") for block in page.blocks for _, text in short_strings(block)]
-    chinese = "\n".join(NOT_PROSE.sub(" ", text) for text in [*(t.zh.text for t in twins), *shorts])
-    han = len(HAN.findall(chinese))
-    for mark, most in PER_THOUSAND.items():
-        if 1000 * (count := chinese.count(mark)) > most * han:
-            share = (
-                f"{count} {mark} in {han} Han characters, {1000 * count / han:.1f} in a thousand"
-            )
-            yield f"{path}: {share}; at most {most}"
     for part in takewhile(lambda part: not _is_references(part), page.parts):
         for line, text in _paragraphs(part.en) if isinstance(part, Twin) else ():
             if (count := NOT_PROSE.sub(" ", text).count(":")) > 1:
                 yield f"{path}:{line}: {count} colons in a paragraph; at most 1"
     if not page.is_chapter:
         return
+    twins = (part for part in page.parts if isinstance(part, Twin))
     words = sum(len(WORD.findall(NOT_PROSE.sub(" ", twin.en.text))) for twin in twins)
     least, most = WORDS
     if words > most or (words < least and page.number):  # the preface is an overview
@@ -155,6 +165,32 @@ def excesses(page: Chapter) -> Iterator[str]:
     lines = sum(cell.code.body.count("\n") for cell in page.cells)
     if lines > LINES:
         yield f"{path}: {lines} lines of Python; at most {LINES}"
+
+
+def unevenness(page: Chapter) -> Iterator[str]:
+    """Where the Chinese of a page has too few or too many marks, or too much in one place."""
+    path = page.path.as_posix()
+    twins = [
+        part
+        for part in takewhile(lambda part: not _is_references(part), page.parts)
+        if isinstance(part, Twin) and part.zh.kind != "table"
+    ]
+    chinese = "".join(NOT_PROSE.sub(" ", twin.zh.text) for twin in twins)
+    han = len(HAN.findall(chinese))
+    for mark, (least, most) in SHARES.items():
+        share = 1000 * chinese.count(mark) / max(han, 1)
+        if share > most or (share < least and page.is_chapter):
+            yield f"{path}: {share:.1f} {mark} in a thousand Han; from {least} to {most}"
+    for twin in twins:
+        for line, text in _paragraphs(twin.zh):
+            prose = NOT_PROSE.sub(" ", text)
+            at = f"{path}:{line}"
+            if (count := len(HAN.findall(prose))) > PARAGRAPH:
+                yield f"{at}: a paragraph of {count} Han characters; at most {PARAGRAPH}"
+            for sentence in re.split("[。？！]", prose):
+                if (count := sentence.count("，")) > COMMAS:
+                    yield f"{at}: {count} commas in …{sentence.strip()[:12]}…; at most {COMMAS}"
+            yield from (f"{at}: want a colon in {found[0]}" for found in LISTED.finditer(prose))
 
 
 def _is_references(part: Block | Twin) -> bool:
@@ -221,13 +257,15 @@ def _is_one_sided(label: str) -> bool:
     return bool(HAN.search(label)) or not set(latin) <= SHARED
 
 
-def _limits(page: Chapter) -> list[str]:
-    """What is amiss with the lengths and densities of a chapter; of one in NOT_YET, nothing."""
-    found = [*excesses(page)]
-    if page.name in NOT_YET:
-        keeps = f"{page.path.as_posix()}: keeps to all limits; take it off NOT_YET in prose.py"
-        return [] if found else [keeps]
-    return found
+def _limits(page: Chapter) -> Iterator[str]:
+    """What is amiss with a page's lengths and its Chinese; of one that is excused, nothing."""
+    of_lengths, of_chinese = (excesses, "NOT_YET", NOT_YET), (unevenness, "UNEVEN", UNEVEN)
+    for find, name, excused in (of_lengths, of_chinese):
+        found = [*find(page)]
+        if page.name not in excused:
+            yield from found
+        elif not found:
+            yield f"{page.path.as_posix()}: keeps to all limits; take it off {name} in prose.py"
 
 
 def check(root: Path = ROOT) -> list[str]:
