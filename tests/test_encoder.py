@@ -19,6 +19,8 @@ from attention_book.models.encoder import (
     SwiGLU,
 )
 from attention_book.models.residuals import PostNorm, PreNorm
+from experiments.encoder import LENGTH as LENGTH_OF_SORTING
+from experiments.encoder import N_VALUES, position_alone
 from tests.factories import NORMS
 from tests.torch_state import randomise
 
@@ -130,3 +132,13 @@ def test_a_sublayer_of_another_shape_is_refused(norm: Any) -> None:
         residual(D)(make_input(), lambda y: y.mean(dim=1, keepdim=True))
     with pytest.raises(ValueError, match="sublayer must return the shape"):
         residual(D)(make_input()[:1], lambda y: y.expand(3, -1, -1))
+
+
+def test_the_baseline_of_sorting_is_what_blind_answers_get() -> None:
+    """The commonest i-th smallest number, at each position i, of a sample."""
+    generator = torch.Generator().manual_seed(0)
+    shape = 40_000, LENGTH_OF_SORTING
+    numbers = torch.randint(N_VALUES, shape, generator=generator)
+    ordered = numbers.sort(dim=1).values
+    right = (ordered == ordered.mode(dim=0).values).double().mean().item()
+    assert position_alone() == pytest.approx(right, abs=0.003)
