@@ -1,27 +1,28 @@
 """Attention, recurrence and convolution: python -m benchmarks.convolution
 
-Prints milliseconds, ratios and growth exponents for the machine it runs on.
-The chapter "Against convolution and recurrence" quotes them.
+Prints milliseconds, and each as a multiple of the GRU's. The chapter "Against
+convolution and recurrence" quotes the multiples; they are written to
+results/convolution-cpu.json.
 """
-
-import math
 
 import torch
 from torch import nn
 
 from attention_book import MultiHeadAttention
-from benchmarks.sidebyside import introduce, report, side_by_side
+from benchmarks.sidebyside import introduce, keep, report, side_by_side
 
 
-LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
+LENGTHS = (64, 512, 4096)
+WIDTHS = (64, 512)
 
 
 @torch.no_grad()
-def forward(d: int) -> None:
+def forward(d: int) -> dict[str, dict[str, float]]:
+    """How long each takes, by length, in units of the GRU's time."""
     attention = MultiHeadAttention(d, d // 64)
     gru = nn.GRU(d, d, batch_first=True)
     convolution = nn.Conv1d(d, d, 3, padding=1)
-    rows: dict[str, list[float]] = {}
+    found = {}
     for n in LENGTHS:
         x = torch.randn(1, n, d)
         entrants = {
@@ -29,22 +30,24 @@ def forward(d: int) -> None:
             "attention": lambda x=x: attention(x),
             "convolution, width 3": lambda x=x: convolution(x.mT),
         }
-        seconds = side_by_side(entrants, rounds=max(5, 4096 // n))
+        seconds = side_by_side(entrants, rounds=max(9, 2048 // n))
         report(f"forward: one sentence of {n} tokens, width {d}", seconds)
-        for name, time in seconds.items():
-            rows.setdefault(name, []).append(time)
-    for name, row in rows.items():
-        exponents = [
-            math.log(row[i + 2] / row[i], 4) for i in range(len(row) - 2)
-        ]
-        print(f"{name:22} n^", *(f"{e:.1f}" for e in exponents))
+        unit = seconds.pop("GRU")
+        found[str(n)] = {
+            name: float(f"{time / unit:.2g}") for name, time in seconds.items()
+        }
+    return found
 
 
 def main() -> None:
     introduce()
     torch.manual_seed(0)
-    for d in (64, 512):
-        forward(d)
+    keep(
+        "convolution-cpu",
+        ["python", "-m", "benchmarks.convolution"],
+        {},
+        **{f"width {d}": forward(d) for d in WIDTHS},
+    )
 
 
 if __name__ == "__main__":

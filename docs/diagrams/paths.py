@@ -5,11 +5,11 @@ from literate.drawing import CELL, Drawing
 
 WORDS = (
     "汤姆 | Tom",
-    "绕着 | chases",
-    "房子 | Jerry",
-    "追逐 | round",
-    "杰瑞 | the",
-    "。 | house",
+    "今天 | chases",
+    "绕着 | Jerry",
+    "房子 | round",
+    "追逐 | the",
+    "杰瑞 | house",
 )
 N = len(WORDS)
 LEFT = 142
