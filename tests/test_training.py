@@ -144,15 +144,27 @@ def test_learning_rates_by_hand() -> None:
     for step in range(1, 50):  # equation 3
         expected = 16**-0.5 * min(step**-0.5, step * 4**-1.5)
         assert learning_rate_at(step, paper) == pytest.approx(expected)
-    cosine = TrainingConfig(max_steps=100, warmup_steps=10, learning_rate=2.0)
-    fall = 0.5 * (1 + math.cos(math.pi * 0.05))
+    cosine = TrainingConfig(max_steps=110, warmup_steps=10, learning_rate=2.0)
     for step, expected in (
-        (5, 0.02 + 0.98 * fall),
-        (50, 2 * (0.02 + 0.98 / 2)),
-        (100, 0.04),
+        (1, 0.2),
+        (5, 1.0),
+        (10, 2.0),  # the peak is the learning rate
+        (60, 2 * (0.02 + 0.98 / 2)),  # half way from there to the end
+        (110, 0.04),
         (150, 0.04),
     ):
         assert learning_rate_at(step, cosine) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "inverse_sqrt"])
+@pytest.mark.parametrize("warmup_steps", [1, 7, 20, 30])
+def test_peaks_are_the_learning_rate(schedule: Any, warmup_steps: int) -> None:
+    config = TrainingConfig(
+        max_steps=20, warmup_steps=warmup_steps, schedule=schedule
+    )
+    rates = [learning_rate_at(step, config) for step in range(1, 41)]
+    assert max(rates) == config.learning_rate
+    assert rates.index(max(rates)) == warmup_steps - 1
 
 
 def test_rates_of_averages_are_checked() -> None:

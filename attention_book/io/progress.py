@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (c79b3e8ac242). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (d387fd4e5d02). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checkpoints of training: the model's file, with all that resuming takes.
 
 Explained on the page "Files and checkpoints".
@@ -27,9 +27,14 @@ __all__ = ["fingerprint", "load_checkpoint", "save_checkpoint"]
 
 def fingerprint(trainer: Trainer) -> dict[str, str]:
     """Return what a checkpoint must share with the run that resumes it."""
+    training = asdict(trainer.config)
+    if trainer.config.schedule == "cosine":  # once it began with step 1
+        training["cosine_from"] = trainer.config.warmup_steps
+    else:  # no rate depends on the end, so a run may be made longer
+        del training["max_steps"]
     return {
         "config": json.dumps(config_to_dict(trainer.model)),
-        "training": json.dumps(asdict(trainer.config)),
+        "training": json.dumps(training),
         "corpus": json.dumps({"digest": trainer.batches.fingerprint()}),
     }
 

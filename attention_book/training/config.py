@@ -1,4 +1,4 @@
-# Made from docs/transformer/recipe.md (9ade334da374). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/recipe.md (15eca4a4381b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How a model is trained. Explained in "A training recipe"."""
 
 import math
@@ -20,9 +20,10 @@ class TrainingConfig:
         max_steps: How many times the parameters are updated.
         batch_tokens: Most tokens in a batch on either side, padding too.
         accumulation_steps: Batches whose gradients make one step.
-        learning_rate: The peak of inverse_sqrt; where the cosine begins.
-        warmup_steps: Steps in which the rate rises.
-        schedule: How the rate falls after them.
+        learning_rate: Its peak, at the end of the warm-up.
+        warmup_steps: Steps in which the rate rises from near 0.
+        schedule: How the rate falls after them: as 1/√step, or along half a
+            cosine wave to 2 % of the peak at max_steps.
         betas: Decay rates of AdamW's averages of gradients and squares.
         weight_decay: AdamW's; times the rate, how much of each parameter is
             taken off in a step.
@@ -72,10 +73,11 @@ def learning_rate_at(step: int, config: TrainingConfig) -> float:
     Source: Vaswani et al. (2017), §5.3, eq. 3; Loshchilov and Hutter (2017),
         §3, eq. 5, without restarts, for the cosine.
     """
-    rise = min(1.0, step / config.warmup_steps)
+    w = config.warmup_steps
+    if step <= w:
+        return config.learning_rate * step / w
     if config.schedule == "inverse_sqrt":
-        fall = min(1.0, math.sqrt(config.warmup_steps / step))
-        return config.learning_rate * rise * fall
-    done = min(1.0, step / config.max_steps)
+        return config.learning_rate * math.sqrt(w / step)
+    done = min(1.0, (step - w) / max(1, config.max_steps - w))
     fall = 0.5 * (1 + math.cos(math.pi * done))
-    return config.learning_rate * rise * (0.02 + 0.98 * fall)
+    return config.learning_rate * (0.02 + 0.98 * fall)
