@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -224,10 +226,13 @@ def test_what_goes_wrong_outside_of_the_function_is_named_too(
 def test_an_endless_loop_is_stopped(
     ex: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(ex, "    print('on it')\n    while True:\n        pass")
+    line = write(ex, "    print('on it')\n    while True:\n        pass")
     monkeypatch.setattr(exercises, "_TIME_LIMIT", 2)
     failed = "Exercise apple-1 failed: it was not done after 2 seconds"
-    assert check() == (1, f"on it\n{failed}\n")
+    status, said = check()
+    assert status == 1
+    assert re.fullmatch(rf"on it\n{failed}, but at ex.py, line (\d+)\n", said)
+    assert int(re.findall(r"\d+", said)[-1]) in (line + 1, line + 2)
 
 
 def check_in_a_process(ex: Path) -> subprocess.CompletedProcess[bytes]:
@@ -252,6 +257,33 @@ def test_what_a_file_has_started_ends_with_it(ex: Path) -> None:
     )
     found = check_in_a_process(ex)  # waits for all that have its output
     assert found.stdout == b"Exercise apple-1 passed\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of signals")
+@pytest.mark.parametrize("how", ["SIGHUP", "SIGTERM", "SIGKILL"])
+def test_code_does_not_outlive_the_command(ex: Path, how: str) -> None:
+    write(
+        ex,
+        "    import os, pathlib\n"
+        "    pathlib.Path('pid').write_text(f'{os.getpid()}\\n')\n"
+        "    while True:\n"
+        "        pass",
+    )
+    program = [sys.executable, "-c", OF_SMALL, str(ex.parent), "check", ex]
+    with subprocess.Popen(program, cwd=ex.parent) as command:
+        pid = ex.with_name("pid")
+        wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"))
+        command.send_signal(getattr(signal, how))
+    worker = Path("/proc", pid.read_text().strip())
+    wait_until(lambda: not worker.exists())
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds; fail after half a minute."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of signals")

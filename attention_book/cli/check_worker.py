@@ -1,12 +1,15 @@
-# Made from docs/source/cli.md (6e7c1b9ca707). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (d24a31fc31a7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Run a reader's file and the check of its exercise. A process of its own.
 
 Explained on the page "The command line".
 """
 
+import faulthandler
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 import types
 from pathlib import Path
@@ -60,14 +63,32 @@ def _describe(error: BaseException, file: str) -> dict[str, Any]:
     return {"kind": kind, "line": lines[-1], "text": text}
 
 
+def _end_with(parent: int) -> None:
+    """End, with all that was started, when the parent's pipe is closed."""
+    os.read(parent, 1)
+    if sys.platform != "win32":
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
 def _main() -> None:
-    """Read the job, do it, write the result, and end whatever still runs."""
-    job = json.load(sys.stdin)
+    """Read the job, do it, write the result, and end whatever still runs.
+
+    However the parent ends, its pipe does too, and so does the reader's code.
+    Where that code goes on for too long, is written beside the result.
+    """
+    job = json.loads(sys.stdin.readline())
+    parent = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    threading.Thread(target=_end_with, args=[parent], daemon=True).start()
     place = Path(job.pop("result"))
-    sys.argv[:] = [job["file"]]
-    sys.path.insert(0, str(Path(job["file"]).parent))
-    place.write_text(json.dumps(_try(**job)), "utf-8")
-    os._exit(0)
+    with place.with_suffix(".late").open("w", encoding="utf-8") as late:
+        limit = job.pop("limit")
+        faulthandler.dump_traceback_later(limit, file=late, exit=True)
+        sys.argv[:] = [job["file"]]
+        sys.path.insert(0, str(Path(job["file"]).parent))
+        place.write_text(json.dumps(_try(**job)), "utf-8")
+        os._exit(0)
 
 
 if __name__ == "__main__":

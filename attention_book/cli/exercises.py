@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (8073f6a53a1a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (49a5c3e49973). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Commands exercise and check. Explained on the page "The command line"."""
 
 import contextlib
@@ -166,24 +166,30 @@ def _try(file: Path, found: dict[str, Any]) -> dict[str, Any]:
             "names": found["names"],
             "check": "\n".join(found["check"]),
             "result": str(result),
+            "limit": _TIME_LIMIT,
         }
-        worker = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-u", "-P", _WORKER],
             stdin=subprocess.PIPE,
             process_group=0,
-        )
-        try:
-            worker.communicate(json.dumps(job).encode(), _TIME_LIMIT)
-        except subprocess.TimeoutExpired:
-            return {"kind": "late", "limit": _TIME_LIMIT}
-        finally:  # after Ctrl-C too; and with all that it has started
-            _kill(worker)
-        if not result.exists():
-            return {"kind": "ended", "status": worker.returncode}
-        return json.loads(result.read_text("utf-8"))
+            text=True,
+        ) as worker:
+            try:  # the pipe stays open for as long as we live
+                print(json.dumps(job), file=worker.stdin, flush=True)
+                worker.wait()
+            finally:  # after Ctrl-C too; and with all that it has started
+                _kill(worker)
+        if result.exists():
+            return json.loads(result.read_text("utf-8"))
+        late = result.with_suffix(".late").read_text("utf-8")
+        line = re.search(f'File "{re.escape(job["file"])}", line (\\d+)', late)
+        if late:
+            where = line[1] if line else "?"
+            return {"kind": "late", "limit": _TIME_LIMIT, "line": where}
+        return {"kind": "ended", "status": worker.returncode}
 
 
-def _kill(worker: subprocess.Popen[bytes]) -> None:
+def _kill(worker: subprocess.Popen[str]) -> None:
     """End a process and, where there are process groups, all of its group."""
     with contextlib.suppress(OSError):  # nobody is left
         if sys.platform == "win32":
@@ -204,8 +210,9 @@ _RESULTS = {
     "Exercise {id} failed: {file}, line {line}: {text}",
     "check": "练习 {id} 没有通过：检查用到它的时候出错，{text} | "
     "Exercise {id} failed where the check uses it: {text}",
-    "late": "练习 {id} 没有通过：{limit} 秒还没有算完 | "
-    "Exercise {id} failed: it was not done after {limit} seconds",
+    "late": "练习 {id} 没有通过：{limit} 秒还没有算完，停在 {file} 第 {line} 行 | "
+    "Exercise {id} failed: it was not done after {limit} seconds, "
+    "but at {file}, line {line}",
     "ended": "练习 {id} 没有通过：程序中途退出，退出状态 {status} | "
     "Exercise {id} failed: the program ended early, with status {status}",
 }
