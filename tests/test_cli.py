@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -325,7 +326,7 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     assert "going on from step 6" in run(*command)
     written = out.read_bytes()
     for changed, said in [
-        (["--max-steps", 7], "max_steps"),
+        (["--max-steps", 5], "max_steps = 6, wanted 5"),
         (["--precision", "bf16"], "precision = 'fp32', wanted 'bf16'"),
         (["--n-layers", 2], "n_layers"),
         (["--vocab-size", 280], "vocab_size"),
@@ -358,22 +359,62 @@ def test_a_model_of_other_words_is_refused_with_advice(
     assert "see: attention-book corpus" in line
 
 
-def test_an_interrupted_run_says_how_to_go_on(
-    train: list[object], out: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.skipif(os.name != "posix", reason="of signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_its_step_and_goes_on_from_it(
+    train: list[object],
+    out: Path,
+    number: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def interrupted(self: Trainer) -> float:
-        if len(self.losses) == 3:
-            raise KeyboardInterrupt
+        if len(self.losses) == 2:
+            os.kill(os.getpid(), number)
         return step(self)
 
     step = Trainer.step
+    whole = out.with_name("whole.safetensors")
+    run(train[0], whole, *train[2:], "--max-steps", 6)
     command = [*train, "--max-steps", 6, "--save-every", 2]
     monkeypatch.setattr(Trainer, "step", interrupted)
     found = invoke(*command)
-    assert found.exit_code != 0
-    assert f"{out}: stopped; the same command goes on" in found.output
+    assert found.exit_code == 128 + number
+    assert f"{out}: stopped, step 3 is saved; " in found.output
+    assert f"attention-book train {out} goes on" in found.output
     monkeypatch.setattr(Trainer, "step", step)
-    assert "going on from step 2" in run(*command)
+    assert "going on from step 3" in run("train", out, "--device", "cpu")
+    tensors, metadata = read_tensors(out)
+    wanted, of_whole = read_tensors(whole)
+    assert metadata == of_whole
+    for name, tensor in wanted.items():
+        assert tensor.equal(tensors[name]), name
+    run("train", out, "--device", "cpu", "--max-steps", 8)
+    assert len(read_tensors(out)[0]["losses"]) == 8
+
+
+def test_a_second_ctrl_c_ends_a_run_at_once(
+    train: list[object], out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: Trainer) -> float:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        return step(self)
+
+    step = Trainer.step
+    monkeypatch.setattr(Trainer, "step", interrupted)
+    assert "saved" not in invoke(*train).output
+    assert len(read_tensors(out)[0]["losses"]) == 0
+
+
+def test_a_run_begins_only_where_its_checkpoints_will_fit(
+    train: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nearly = shutil._ntuple_diskusage(10**6, 10**6, 10_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: nearly)
+    line = error_of(*train)
+    assert re.search(
+        r"wanted [\d,]+ bytes for checkpoints, got 10,000 f", line
+    )
 
 
 def test_a_file_that_another_run_keeps_is_refused_or_waited_for(

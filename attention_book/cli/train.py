@@ -1,10 +1,15 @@
-# Made from docs/source/cli.md (85397ecb199a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c46a92e695c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
+import errno
+import json
 import shlex
+import shutil
+import signal
+import threading
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,6 +39,7 @@ from attention_book.io.progress import (
     load_checkpoint,
     save_checkpoint,
 )
+from attention_book.io.tensors import open_tensors
 from attention_book.models.config import PRESETS, TransformerConfig
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import Tokenizer
@@ -47,15 +53,34 @@ from attention_book.training.distributed import (
 )
 from attention_book.training.loading import TranslationBatches, encode_pairs
 from attention_book.training.loop import Trainer
+from attention_book.training.parallel import SINGLE_PROCESS
 from attention_book.training.validation import validation_loss
 
 
 __all__ = []
 
 
+_KEPT = """corpus max_steps batch_tokens accumulation_steps learning_rate
+warmup_steps schedule label_smoothing seed size d_model n_heads n_layers
+dropout vocab_size""".split()  # the options that a run is made of
+
+
+def _recall(context: typer.Context, out: Path) -> Path:
+    """Let what is not said be as in the run that left this file."""
+    with suppress(OSError, ValueError), open_tensors(out) as file:
+        context.default_map = json.loads(file.metadata.get("options", "{}"))
+    return out
+
+
 @app.command("train")
 def _train(
-    out: Annotated[Path, Argument(help="Where to keep the model.")],
+    context: typer.Context,
+    out: Annotated[
+        Path,
+        Argument(
+            help="Where to keep the model.", is_eager=True, callback=_recall
+        ),
+    ],
     corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
     max_steps: Annotated[
         int, Option(help="Updates of the parameters.")
@@ -170,14 +195,24 @@ def _train(
             trainer = Trainer(model, batches, config, loss_fn, strategy)
             if _resume(trainer, out):
                 echo(f"{out}: going on from step {len(trainer.losses)}")
-            write = partial(save_checkpoint, out, tokenizers=tokenizers)
+            kept = {name: context.params[name] for name in _KEPT}
+            options = {"options": json.dumps(kept)}
+            write = partial(
+                save_checkpoint, out, tokenizers=tokenizers, options=options
+            )
             save = partial(save_trainer, trainer, write)
             save()  # that it can be written shows now, and not in an hour
-            try:
-                _run_steps(trainer, held_out, save, save_every)
-            except KeyboardInterrupt:
-                echo(f"{out}: stopped; the same command goes on", err=True)
-                raise
+            if is_first:
+                _check_room(out)
+            with _signals(strategy is SINGLE_PROCESS) as signals:
+                _run_steps(trainer, held_out, save, save_every, signals)
+        if signals:
+            n = len(trainer.losses)
+            again = shlex.join(["attention-book", "train", str(out)])
+            echo(
+                f"{out}: stopped, step {n} is saved; {again} goes on", err=True
+            )
+            raise typer.Exit(128 + signals[0])
         command = ["attention-book", "evaluate", "--model", str(out)]
         command += [] if corpus == "grammar" else ["--corpus", corpus]
         echo(f"{out}: done; try: {shlex.join(command)}")
@@ -228,13 +263,54 @@ def _resume(trainer: Trainer, out: Path) -> bool:
     return exists
 
 
+def _check_room(out: Path) -> None:
+    """Raise OSError unless the disk holds two later checkpoints.
+
+    They have the optimiser's two averages as well, and while one is written
+    the one before it is still there.
+    """
+    wanted = 6 * out.stat().st_size
+    free = shutil.disk_usage(out.resolve().parent).free
+    if free < wanted:
+        raise OSError(
+            errno.ENOSPC,
+            f"wanted {wanted:,} bytes for checkpoints, got {free:,} free",
+            str(out),
+        )
+
+
+@contextmanager
+def _signals(are_noted: bool) -> Iterator[list[int]]:
+    """Note Ctrl-C and SIGTERM, so that the step in hand is finished.
+
+    The second one is not noted, but ends the command at once. Of several
+    processes none is to stop by itself: the others would wait for it.
+    """
+    noted: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(number)
+
+    at_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if are_noted and at_main else ()
+    before = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _run_steps(
     trainer: Trainer,
     held_out: TranslationBatches,
     save: Callable[[], None],
     save_every: int,
+    signals: list[int],
 ) -> None:
-    """Take the steps that are left, and show how it goes."""
+    """Take the steps that are left, until a signal comes; show how it goes."""
     console = make_console()
     console.quiet = trainer.strategy.rank > 0  # the first one shows it
     max_steps = trainer.config.max_steps
@@ -250,7 +326,7 @@ def _run_steps(
         bar = progress.add_task("", total=max_steps)
         first = len(trainer.losses)
         began = time.perf_counter()
-        while (done := len(trainer.losses) + 1) <= max_steps:
+        while not signals and (done := len(trainer.losses) + 1) <= max_steps:
             loss = trainer.step()
             per_step = (time.perf_counter() - began) / (done - first)
             text = f"loss {loss:.4f}  {1 / per_step:.1f} steps/s"
@@ -259,3 +335,5 @@ def _run_steps(
                 save()
                 unseen = validation_loss(trainer, held_out)
                 console.print(f"step {done:,}  {text}  unseen {unseen:.4f}")
+    if signals:
+        save()

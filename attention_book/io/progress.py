@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (d387fd4e5d02). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (6293d55a9deb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checkpoints of training: the model's file, with all that resuming takes.
 
 Explained on the page "Files and checkpoints".
@@ -40,13 +40,18 @@ def fingerprint(trainer: Trainer) -> dict[str, str]:
 
 
 def _check_fingerprint(trainer: Trainer, metadata: dict[str, str]) -> None:
-    """Raise ValueError unless the metadata are of this trainer's run."""
+    """Raise ValueError unless the metadata are of this trainer's run.
+
+    A run may be made longer: its rate then follows the longer schedule.
+    """
     for kind, wanted in fingerprint(trainer).items():
         text = metadata.get(kind, "{}").replace("epsilon", "eps")
         made = json.loads(text)
         for name, value in json.loads(wanted).items():
-            if made.get(name) != value:
-                got = printable(repr(made.get(name)), 100)
+            found = made.get(name)
+            is_longer = name == "max_steps" and type(found) is int
+            if found != value and not (is_longer and found < value):
+                got = printable(repr(found), 100)
                 raise ValueError(
                     f"made with {kind} {name} = {got}, wanted {value!r}"
                 )
@@ -90,8 +95,8 @@ def load_checkpoint(path: str | Path, trainer: Trainer) -> None:
 
     Raises:
         OSError: There is no such file, or it can't be read.
-        ValueError: It is of another model, configuration or corpus, or no
-            checkpoint; the trainer is then as it was.
+        ValueError: It is of another model, configuration or corpus, of a
+            longer run, or no checkpoint; the trainer is then as it was.
     """
     parameters = dict(trainer.model.named_parameters())
     with open_tensors(path) as file:
