@@ -103,6 +103,14 @@ def test_rows_sum_to_one_and_some_weights_are_zero(f: Transform) -> None:
     assert (weights.gather(-1, s.argsort(-1)).diff() >= 0).all()
 
 
+def test_rows_can_be_mapped_over(f: Transform) -> None:
+    s = scores(3, 11)
+    assert_close(torch.vmap(f)(s), f(s))
+    slope = torch.func.grad(lambda row: f(row).square().sum())
+    alone = torch.stack([slope(row) for row in s])
+    assert_close(torch.vmap(slope)(s), alone)
+
+
 def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
     s = scores(5, scale=1.0)
     nearest = (sparsemax(s) - s).square().sum()

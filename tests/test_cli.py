@@ -25,6 +25,7 @@ from attention_book.data.split import make_split
 from attention_book.generation import GRAMMAR, Translation, Translator
 from attention_book.io import read_tensors
 from attention_book.io.files import lock
+from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import Trainer
 
@@ -86,10 +87,29 @@ def test_sentences_come_from_arguments_or_standard_input() -> None:
     assert run("translate", typed) == wanted
     assert run("translate", *texts) == wanted
     assert run("translate", *texts, "--beam", 3) == wanted
-    found = invoke("translate", "Tom", "\udcff\udcfe")
+    found = invoke("translate", "Tom chases Jerry.", "\udcff\udcfe")
     assert found.exit_code == 1
     said = r"attention-book: line 2: unknown words: \udcff \udcfe "
     assert found.stderr.startswith(said)
+
+
+def test_words_without_quotes_are_one_sentence() -> None:
+    assert run("translate", "Tom", "chases", "Jerry.") == "汤姆追逐杰瑞。\n"
+    assert run("translate", "Tom\n", "Jerry\n").count("\n") == 2
+
+
+def test_a_model_of_ones_own_is_neither_sure_nor_silent(
+    train: list[object], out: Path
+) -> None:
+    run(*train, "--max-steps", 1)
+    options = ["--model", out, "--device", "cpu"]
+    found = run("translate", "Tom chases Jerry.", "--json", *options)
+    assert json.loads(found)["sure"] is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BPETokenizer, "decode", lambda *_: "")
+        found = invoke("translate", "Tom chases Jerry.", *options)
+    assert found.exit_code == 0
+    assert found.stderr == "attention-book: the translation is empty\n"
 
 
 def test_somebody_who_types_is_told_how_to_end(
@@ -176,7 +196,7 @@ def test_a_doubtful_translation_is_printed_and_said_to_be_one() -> None:
     assert doubtful
     assert re.fullmatch(
         r"attention-book: standard input:3: not sure of this one \(\d+%\); it "
-        r'knows simple sentences like "[A-Z][\w ]+\."\n',
+        r'knows simple sentences, one at a time, like "[A-Z][\w ]+\."\n',
         found.stderr,
     )
     for command in "translate", "explain":
@@ -189,7 +209,7 @@ def test_json_has_an_object_for_each_line() -> None:
     found = invoke("translate", "--json", typed="\n".join(texts))
     assert found.exit_code == 1
     rows = [json.loads(line) for line in found.stdout.splitlines()]
-    assert [row["source"] for row in rows] == [*texts[:3], ""]
+    assert [row["source"] for row in rows] == texts
     assert [row["sure"] for row in rows] == [True, True, False, False]
     assert rows[0]["translation"] == "汤姆追逐杰瑞。"
     confidences = [row["confidence"] for row in rows]
@@ -197,6 +217,8 @@ def test_json_has_an_object_for_each_line() -> None:
     assert 0.5 > confidences[2] > confidences[3] == 0
     assert "汤姆" in found.stdout
     assert [*rows[0]] == ["source", "translation", "confidence", "sure"]
+    assert [*rows[3]] == [*rows[0], "error"]
+    assert rows[3]["error"].startswith("unknown words: fox (")
 
 
 def test_a_translation_is_one_line_and_no_command_of_the_terminal(
@@ -250,9 +272,9 @@ def test_what_can_not_be_translated_is_one_line(tmp_path: Path) -> None:
         assert said in error_of("translate", "Tom.", "--model", model)
     line = error_of("translate", "Tom chases a unicorn quickly.")
     assert "unknown words: unicorn quickly" in line
-    assert "see: attention-book corpus" in line
+    assert 'as in "Yesterday Tom found a key' in line
     line = error_of("translate", "Tom " * 10_001)
-    assert "attention-book corpus" not in line  # all the words are known
+    assert "Yesterday" not in line  # all the words are known
     line = error_of("translate", "\x1b[31mtom\x07" + "x" * 100_000)
     assert r"unknown words: \u001b" in line
     assert len(line) < 1100
@@ -356,7 +378,7 @@ def test_a_model_of_other_words_is_refused_with_advice(
     other.write_text("\n".join(lines), "utf-8")
     line = error_of("evaluate", "--corpus", other)
     assert line.startswith(f"attention-book: {other}: unknown words: ")
-    assert "see: attention-book corpus" in line
+    assert 'as in "Yesterday Tom found a key' in line
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of signals")
@@ -515,6 +537,16 @@ def test_what_is_no_digit_is_one_line(tmp_path: Path) -> None:
         assert said in error_of("classify", *arguments)
 
 
+def test_one_bad_image_does_not_end_the_others(
+    drawn: list[tuple[Path, int]],
+) -> None:
+    good = drawn[3][0]
+    found = invoke("classify", good, "nowhere.png", good)
+    assert found.exit_code == 1
+    assert found.stdout.count(f"{good}: 3 ") == 2
+    assert re.fullmatch("attention-book: .*nowhere.png.*\n", found.stderr)
+
+
 def test_a_sentence_is_explained(tmp_path: Path) -> None:
     said = run("explain", "Tom chases Jerry.")
     assert said.startswith("汤姆追逐杰瑞。\n")
@@ -528,6 +560,9 @@ def test_a_sentence_is_explained(tmp_path: Path) -> None:
     assert "unknown words: xyzzy (this model knows" in said
     assert html.read_text("utf-8") == page
     assert "nothing to explain, got 0 words" in error_of("explain", " ")
+    found = invoke("explain", "Tom jumped.", "--html", "tom.safetensors")
+    assert found.exit_code == 2
+    assert "must end in .html" in found.output
     for both in ["Tom jumped.", "--image", "0.png"], []:
         found = invoke("explain", *both)
         assert found.exit_code == 2
@@ -554,8 +589,9 @@ def test_an_image_is_explained(
 def test_every_command_refuses_a_pipe_and_a_device_that_is_not_there(
     command: list[str], tmp_path: Path
 ) -> None:
-    pipe = tmp_path / "pipe"
+    pipe = tmp_path / "pipe.tsv"
     os.mkfifo(pipe)
+    assert f"{pipe}: wanted a file, got a" in error_of("corpus", pipe)
     for option, value, said in [
         ("--model", pipe, f"{pipe}: wanted a file, got a pipe"),
         ("--device", "cuda", "device: wanted cuda, but torch"),

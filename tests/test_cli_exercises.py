@@ -105,6 +105,33 @@ def test_every_exercise_of_the_book_is_listed() -> None:
     assert len(chinese.splitlines()) == len(said.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("attention-book tr", ["translate", "train"]),
+        ("attention-book train --learning", ["--learning-rate"]),
+        ("attention-book exercise by-hand-", ["by-hand-1", "by-hand-2"]),
+    ],
+)
+def test_the_shell_completes_commands_options_and_exercises(
+    words: str, completed: list[str]
+) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "attention_book"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "_ATTENTION_BOOK_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        },
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert found.stdout.split()[: len(completed)] == completed
+
+
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_every_printed_exercise_is_python_of_narrow_lines(
     language: str,
@@ -356,7 +383,7 @@ def test_a_file_that_can_not_be_checked_is_refused(
 
 
 def test_what_is_no_text_file_is_refused(ex: Path) -> None:
-    for path in (ex.with_name("none.py"), ex.parent):
+    for path in (ex.with_name("none.py"), ex.parent, Path(os.devnull)):
         assert f"{path}: cannot be read: " in refused(path)
     ex.write_bytes(ex.read_text("utf-8").encode("utf-16"))
     assert "is no Python: 'utf-8' codec" in refused(ex)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
+from torch.testing import assert_close
 
 from attention_book.attention.caches import KeyValueCache
 from attention_book.models.config import TextConfig
@@ -117,6 +118,22 @@ def test_every_parameter_learns() -> None:
         for name, parameter in trunk.named_parameters():
             assert parameter.grad is not None, name
             assert parameter.grad.abs().max() > 0, name
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_the_gradient_of_each_sentence_can_be_had_at_once() -> None:
+    trunk = make_trunk()
+
+    def loss(state: dict[str, Tensor], row: Tensor) -> Tensor:
+        found = torch.func.functional_call(trunk, state, row[None])
+        return found.square().mean()
+
+    state = dict(trunk.named_parameters())
+    slopes = torch.func.grad(loss)
+    at_once = torch.vmap(slopes, (None, 0))(state, TOKENS)
+    for i, row in enumerate(TOKENS):
+        for name, slope in slopes(state, row).items():
+            assert_close(at_once[name][i], slope, msg=name)
 
 
 def test_by_default_it_is_as_large_as_bert() -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/adaptive-layers.md (bde3d8bc052c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/adaptive-layers.md (4e93d546e9b8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """α-entmax of scores, with gradients of its own, and a layer that learns α.
 
 Explained on the page "Layers for adaptive attention".
@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.autograd.function import FunctionCtx
 
 from attention_book._checks import check_number
 from attention_book.attention.sparse import EagerAttention, shift_scores
@@ -60,6 +59,8 @@ class _Entmax(torch.autograd.Function):
     α, Correia et al. (2019), §3, proposition 1.
     """
 
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(x: Tensor, alpha: Tensor | float) -> Tensor:
         z = ((alpha - 1) * x).clamp(min=-2)  # below -1 all weights are 0
@@ -72,23 +73,21 @@ class _Entmax(torch.autograd.Function):
 
     @staticmethod
     def setup_context(
-        ctx: FunctionCtx, inputs: tuple[Tensor, Tensor | float], output: Tensor
+        ctx: Any, inputs: tuple[Tensor, Tensor | float], output: Tensor
     ) -> None:
         alpha = torch.as_tensor(inputs[1]).to(output)
         ctx.save_for_backward(output, alpha)
 
     @staticmethod
-    def backward(
-        ctx: FunctionCtx, grad: Tensor
-    ) -> tuple[Tensor, Tensor | None]:
-        weights, alpha = ctx.saved_tensors  # type: ignore[attr-defined]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None]:
+        weights, alpha = ctx.saved_tensors
         is_zero = weights == 0
         u = weights.masked_fill(is_zero, 1) ** (2 - alpha)
         u = u.masked_fill(is_zero, 0)
         share = u / u.sum(dim=-1, keepdim=True)
         grad_x = u * (grad - (share * grad).sum(dim=-1, keepdim=True))
         grad_alpha = None
-        if ctx.needs_input_grad[1]:  # type: ignore[attr-defined]
+        if ctx.needs_input_grad[1]:
             entropy = -torch.xlogy(weights, weights.masked_fill(is_zero, 1))
             total = entropy.sum(dim=-1, keepdim=True)
             slope = (weights - share) / (alpha - 1) ** 2

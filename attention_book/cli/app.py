@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (6c58e66279f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (ad0c42b7aba6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: its subcommands, what it prints, and its errors.
 
 Explained on the page "The command line".
@@ -86,7 +86,6 @@ class _LazyGroup(TyperGroup):
 
 app = typer.Typer(
     cls=_LazyGroup,
-    add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (b647a9d2eb85). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (be729bfffff9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command classify. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -41,11 +41,21 @@ def _classify(
     model_bytes = model.stat().st_size
     compute = get_compute_config(device, precision, model_bytes=model_bytes)
     classifier = Classifier.load(model, compute)
+    is_wrong = False
     for image in images:
-        guesses = classifier.classify(image)
+        try:
+            guesses = classifier.classify(image)
+        except (OSError, ValueError) as error:
+            if len(images) == 1:
+                raise
+            print_error(error)
+            is_wrong = True
+            continue
         text = ", ".join(f"{label} {prob:.1%}" for label, prob in guesses[:n])
         name = f"{escape_controls(str(image))}: " if len(images) > 1 else ""
         typer.echo(f"{name}{text}")
         _, most = guesses[0]
-        if most < MIN_CONFIDENCE:
+        if not most >= MIN_CONFIDENCE:  # nor if it is no number
             print_error(f"{image}: not sure of this one ({most:.0%})")
+    if is_wrong:
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (edfe3eb56777). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (60c8b73fc8e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate. Explained on the page "The command line"."""
 
 import time
@@ -38,6 +38,7 @@ def _evaluate(
     precision: PrecisionName = "auto",
 ) -> None:
     """Score a translator on sentences that it was not trained on."""
+    score(["."], ["."])  # that sacrebleu is there shows now, not at the end
     translator = Translator.load(model, get_compute_config(device, precision))
     columns = ("test", "sentences", "exact", "BLEU", "chrF", "seconds")
     table = Table(*columns, box=SIMPLE)

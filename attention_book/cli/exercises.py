@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (49a5c3e49973). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (9d482dc26b38). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Commands exercise and check. Explained on the page "The command line"."""
 
 import contextlib
@@ -21,6 +21,7 @@ from rich.cells import cell_len
 from typer import Argument, Option
 
 from attention_book.cli.app import app, print_error
+from attention_book.io.files import check_regular
 
 
 __all__ = []
@@ -97,12 +98,20 @@ def _wrap(text: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+def _ids(incomplete: str) -> list[str]:
+    """Return the ids that begin like this."""
+    return [name for name in _load_exercises() if name.startswith(incomplete)]
+
+
 @app.command("exercise")
 def _exercise(
     exercise_id: Annotated[
         str | None,
         Argument(
-            metavar="ID", help="Such as by-hand-2.", show_default="list all"
+            metavar="ID",
+            help="Such as by-hand-2.",
+            show_default="list all",
+            autocompletion=_ids,
         ),
     ] = None,
     language: _Language = None,
@@ -134,12 +143,13 @@ def _exercise(
 def _read_id(file: Path, language: str | None) -> str:
     """Return the id in a reader's file, if it can be run."""
     try:
+        check_regular(file)
         text = file.read_text("utf-8-sig")
         with warnings.catch_warnings(action="ignore"):
             compile(text, str(file), "exec")
     except OSError as error:
         wrong = "{file}：读不了，{why} | {file}: cannot be read: {why}"
-        _refuse(language, wrong, file=file, why=error.strerror)
+        _refuse(language, wrong, file=file, why=error.strerror or error)
     except (ValueError, RecursionError, MemoryError) as error:
         wrong = "{file}：不是 Python 程序，{why} | {file}: is no Python: {why}"
         _refuse(language, wrong, file=file, why=error)

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (fb81f19b743a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b64b1ced0d1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command explain. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -52,6 +52,8 @@ def _explain(
     beam: BeamSize = 1,
 ) -> None:
     """Show on which words, or patches, an answer depends."""
+    if html and html.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"--html must end in .html, got {html}")
     if (text is None) == (image is None):
         raise typer.BadParameter("give a sentence or --image, one of them")
     if image is not None:
@@ -65,7 +67,7 @@ def _explain(
         check_line(translator, name)
         found = explain_sentence(translator, name, beam_size=beam)
         (sure,) = translator.translate_with_confidence([name], beam_size=beam)
-        if not sure.is_sure:
+        if sure.is_sure is False:
             print_error(doubt(sure))
     typer.echo(escape_controls(found.output))
     title = f"{name} → {found.output}"

@@ -1,8 +1,9 @@
-# Made from docs/source/cli.md (6dc1ff0f7686). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (e89bb5a762a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command translate. Explained on the page "The command line"."""
 
 import itertools
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -42,7 +43,8 @@ def _translate(
     texts: Annotated[
         list[str] | None,
         Argument(
-            help="Sentences, each in quotes.", show_default="standard input"
+            help="Sentences, each in quotes; words alone are one sentence.",
+            show_default="standard input",
         ),
     ] = None,
     file: Annotated[
@@ -78,8 +80,10 @@ def _translate(
         for line, translation in _translate_lines(translator, source, beam):
             if line.error:
                 print_error(f"{line.place}{line.error}")
-            elif not translation.is_sure:
+            elif translation.is_sure is False:  # and None where none is known
                 print_error(f"{line.place}{doubt(translation)}")
+            if line.text and not translation.text:
+                print_error(f"{line.place}the translation is empty")
             if as_json:
                 typer.echo(_to_json(line, translation))
             elif translation.text or source.prefix:  # empty lines stay empty
@@ -113,6 +117,7 @@ def _load(
     return Translator(found.model, source, target, compute)
 
 
+_EXAMPLE = '"Yesterday Tom found a key in the garden."'
 _CHUNK = 128  # lines that are translated together
 _MAX_BYTES = 1_000_000  # of a line
 
@@ -131,6 +136,8 @@ def _open_source(
 ) -> Iterator[_Source]:
     """Open a file, standard input, or the sentences that were given."""
     if texts:
+        if not any(re.search(r"\s", text) for text in texts):
+            texts = [" ".join(texts)]  # a sentence that lacks its quotes
         lines = [s for text in texts for s in text.rstrip("\r\n").split("\n")]
         yield _Source("sentences", [lines], "line " if len(lines) > 1 else "")
         return
@@ -169,7 +176,7 @@ def check_line(translator: Translator, text: str) -> None:
         by_words = isinstance(translator.source, WordTokenizer)
         if by_words and "unknown" in str(error):
             n = len(translator.source) - len(SPECIAL_TOKENS)
-            known = f" (this model knows {n}; see: attention-book corpus)"
+            known = f" (this model knows {n}, as in {_EXAMPLE})"
         raise ValueError(f"{error}{known}") from None
 
 
@@ -179,6 +186,7 @@ class _Line(NamedTuple):
     place: str  # to begin a message with
     text: str = ""  # "" where it is blank
     error: str = ""
+    wrong: str = ""  # the text that can't be read
 
 
 def _read_line(translator: Translator, data: str | bytes, place: str) -> _Line:
@@ -194,7 +202,7 @@ def _read_line(translator: Translator, data: str | bytes, place: str) -> _Line:
         byte = f"byte 0x{error.object[error.start]:x} at {error.start}"
         return _Line(place, error=f"wanted UTF-8, got {byte}")
     except ValueError as error:
-        return _Line(place, error=str(error))
+        return _Line(place, error=str(error), wrong=text)
     return _Line(place, text)
 
 
@@ -222,18 +230,20 @@ def doubt(translation: Translation) -> str:
     """Say how unsure the model is, and what it is good at."""
     return (
         f"not sure of this one ({translation.confidence:.0%}); it knows "
-        'simple sentences like "Yesterday Tom found a key in the garden."'
+        f"simple sentences, one at a time, like {_EXAMPLE}"
     )
 
 
 def _to_json(line: _Line, translation: Translation) -> str:
-    """Return an object of source, translation, confidence and sure."""
+    """Return an object of source, translation, confidence, sure and error."""
     found = {
-        "source": line.text,
+        "source": line.text or line.wrong,
         "translation": translation.text,
         "confidence": round(translation.confidence, 4),
         "sure": translation.is_sure,
     }
+    if line.error:
+        found["error"] = line.error
     return escape_controls(json.dumps(found, ensure_ascii=False))
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (dd6a37bfef48). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (c8ba78150581). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Readers of sentence pairs. Explained on the page "Real corpora"."""
 
 import gettext
@@ -59,6 +59,8 @@ def read_tsv(path: str | Path) -> list[Pair]:
     Raises:
         ValueError: The file is not such a text; says where and what came.
     """
+    if Path(path).exists() and not Path(path).is_file():
+        raise OSError(f"{path}: wanted a file, got a folder, device or pipe")
     try:
         text = Path(path).read_text("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (0545a4871281). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (b7ed8d2955d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Corpora by name: the grammar's, this machine's, a data set's, a file's.
 
 Explained on the page "Real corpora".
@@ -50,17 +50,19 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
         pairs = read_catalogues()
     elif name.startswith("dataset:"):
         pairs = read_dataset(name.removeprefix("dataset:"))
-    elif name.endswith(".tsv"):
+    elif name.lower().endswith(".tsv"):
         pairs = read_tsv(name)
     else:
         raise ValueError(
             "corpus must be grammar, catalogues, dataset:NAME or a .tsv "
             f"file, got {name!r}"
         )
+    n_read = len(pairs)
     pairs = clean(pairs)
     if len(pairs) < 20:
         raise ValueError(
-            f"{name}: wanted 20 pairs or more to learn from, got {len(pairs)}"
+            f"{name}: wanted 20 pairs or more to learn from, got {len(pairs)} "
+            f"of the {n_read} read (repeated, lopsided and other bad ones go)"
         )
     try:
         train, test = split_pairs(pairs, min(n_test, len(pairs) // 10))

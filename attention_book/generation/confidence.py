@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (a942d5aa9486). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (f2f7a70e4638). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How far to trust a translation.
 
 Explained on the page "Confidence in a translation".
@@ -19,26 +19,30 @@ class Translation(NamedTuple):
 
     text: str
     confidence: float  # from 0 to 1: how likely it is right
-    is_sure: bool
+    is_sure: bool | None  # None where the model's doubts are not calibrated
 
 
 class Calibration(NamedTuple):
     """Turns a model's log-probability into how likely it is right.
 
     confidence = σ(scale · ln(p / (1 - p)) + offset). The default leaves p as
-    it is, and is sure of everything.
+    it is, and knows no threshold.
 
     Source: Platt (1999), §2, on the model's log-odds.
     """
 
     scale: float = 1.0
     offset: float = 0.0
-    threshold: float = 0.0  # sure from here on
+    threshold: float | None = None  # sure from here on
 
     def confidence(self, log_prob: float) -> float:
         """Return the calibrated probability."""
         x = self.scale * _log_odds(log_prob) + self.offset
         return 1 / (1 + math.exp(min(-x, 700)))
+
+    def is_sure(self, confidence: float) -> bool | None:
+        """Whether that is enough, or None where nobody has found out."""
+        return None if self.threshold is None else confidence >= self.threshold
 
 
 def _log_odds(log_prob: float) -> float:

@@ -1,4 +1,4 @@
-# Made from docs/transformer/real-text.md (ea710f110675). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/real-text.md (5c77f70a2956). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained in the chapter "Translating real sentences"."""
 
 import contextlib
@@ -152,7 +152,7 @@ class Translator:
 
         The confidence is calibrated for a model that learnt to be unsure,
         such as the book's. For other models it is the probability that they
-        give to their own translation, and they count as sure.
+        give to their own translation, and whether they are sure is None.
         """
         check_texts("texts", texts)
         sources = [self.encode(text) for text in texts]
@@ -162,7 +162,7 @@ class Translator:
         ):
             text = self.target.decode(hypothesis)
             confidence = self.calibration.confidence(hypothesis.log_prob)
-            is_sure = confidence >= self.calibration.threshold
+            is_sure = self.calibration.is_sure(confidence)
             found.append(Translation(text, confidence, is_sure))
         return found
 

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (6d495eb779e3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (81647b6a80f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Files of unknown origin: read with suspicion, written whole or not at all.
 
 Explained on the page "Files and checkpoints".
@@ -136,7 +136,8 @@ def write_file(path: str | Path, data: bytes) -> None:
             os.fsync(file.fileno())
         part.replace(target)
     except OSError as error:
-        raise OSError(f"{path}: could not be written: {error}") from None
+        why = error.strerror or error  # the temporary file is ours to name
+        raise OSError(f"{path}: could not be written: {why}") from None
     finally:
         with suppress(OSError):  # it is gone if all went well
             part.unlink()
