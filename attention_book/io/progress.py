@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (6293d55a9deb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (001681590e31). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checkpoints of training: the model's file, with all that resuming takes.
 
 Explained on the page "Files and checkpoints".
@@ -30,8 +30,6 @@ def fingerprint(trainer: Trainer) -> dict[str, str]:
     training = asdict(trainer.config)
     if trainer.config.schedule == "cosine":  # once it began with step 1
         training["cosine_from"] = trainer.config.warmup_steps
-    else:  # no rate depends on the end, so a run may be made longer
-        del training["max_steps"]
     return {
         "config": json.dumps(config_to_dict(trainer.model)),
         "training": json.dumps(training),
@@ -42,7 +40,8 @@ def fingerprint(trainer: Trainer) -> dict[str, str]:
 def _check_fingerprint(trainer: Trainer, metadata: dict[str, str]) -> None:
     """Raise ValueError unless the metadata are of this trainer's run.
 
-    A run may be made longer: its rate then follows the longer schedule.
+    A run may be made longer. Its rate then follows the longer schedule, which
+    with inverse_sqrt is the one that it followed before.
     """
     for kind, wanted in fingerprint(trainer).items():
         text = metadata.get(kind, "{}").replace("epsilon", "eps")
