@@ -51,6 +51,20 @@ def test_sinusoidal_positions_are_the_formula(offset: int) -> None:
             )
 
 
+def test_double_precision_reaches_far_positions() -> None:
+    x = torch.randn(2, D, dtype=torch.float64)
+    added = SinusoidalPositions(D)(x, 100_000) - x
+    rotated = RotaryEmbedding(D)(x, 100_000)
+    for p, i in itertools.product(range(2), range(D // 2)):
+        angle = (100_000 + p) * 10_000 ** (-2 * i / D)
+        turn = cmath.exp(1j * angle)
+        pair = slice(2 * i, 2 * i + 2)
+        assert abs(complex(*added[p, pair].tolist()[::-1]) - turn) < 1e-9
+        number = complex(*x[p, pair].tolist())
+        got = complex(*rotated[p, pair].tolist())
+        assert abs(got - number * turn) < 1e-9
+
+
 def test_low_precision_does_not_blur_far_positions() -> None:
     zeros = torch.zeros(2, D)
     expected = SinusoidalPositions(D)(zeros, 4096)
@@ -135,6 +149,38 @@ def test_alibi_is_minus_the_distance_times_the_slope(n_heads: int) -> None:
     far = layer.to(torch.bfloat16).bias(1, 2048)  # in single precision still
     assert far.dtype == torch.float32
     assert len(far[0, 0].unique()) == 2048
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_alibi_begun_on_meta_has_its_slopes(is_causal: bool) -> None:
+    layer = ALiBiAttention(D, 3)
+    x = make_tokens()
+    expected = layer(x, is_causal=is_causal)
+    with torch.device("meta"):
+        other = ALiBiAttention(D, 3)
+    other.to_empty(device="cpu")
+    with torch.no_grad():  # what memory happens to hold
+        for buffer in other.buffers():
+            buffer.fill_(1e30)
+    other.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(other(x, is_causal=is_causal), expected)
+    assert other.to(torch.bfloat16).slopes.dtype == torch.float32
+
+
+def test_only_a_causal_mask_lets_alibi_see_which_way_a_sentence_runs() -> None:
+    torch.manual_seed(0)
+    x = make_tokens()
+    turned = x.flip(1)
+
+    def differs(layer: ALiBiAttention, is_causal: bool = False) -> bool:
+        found = layer(turned, is_causal=is_causal).flip(1)
+        expected = layer(x, is_causal=is_causal)
+        return not torch.allclose(found, expected, atol=1e-5)
+
+    alibi = ALiBiAttention(D, HEADS)
+    assert not differs(alibi)
+    assert differs(alibi, is_causal=True)
+    assert differs(RotaryAttention(D, HEADS))
 
 
 def test_causal_alibi_makes_no_table() -> None:

@@ -1,4 +1,4 @@
-# Made from docs/attention/positions.md (c7e6f83e2026). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/positions.md (f0b5d666ef5d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Positions. Explained in the chapter "Positional encoding"."""
 
 from typing import Any
@@ -34,11 +34,12 @@ def _position_angles(
 ) -> Float[Tensor, "length pairs"]:
     """The angle of each pair of features at each position of x.
 
-    Pair i turns by base^(-2i/width) radians a position. Always in fp32: half
+    Pair i turns by base^(-2i/width) radians a position. In fp32 at least: half
     precision can't tell 2,049 from 2,048.
     """
     length, width = x.shape[-2:]
-    features = torch.arange(0, width, 2, device=x.device).float()
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    features = torch.arange(0, width, 2, device=x.device).to(dtype)
     positions = torch.arange(length, device=x.device) + offset
     return positions[:, None] * base ** (-features / width)
 
@@ -168,27 +169,27 @@ class ALiBiAttention(MultiHeadAttention):
 
     Takes the arguments of MultiHeadAttention. Head h of n has the slope
     2^(-8h/n), for any n; the paper's code has another rule unless n is a
-    power of 2. Tokens ahead, where seen, count by their distance too.
+    power of 2. Tokens ahead, where seen, count by their distance too, so that
+    only is_causal tells a sentence from its reverse.
 
-    Source: Press et al. (2022), §3.
+    Source: Press et al. (2022), §3, for causal attention.
     """
 
-    slopes: Tensor  # (heads,)
-
-    def __init__(self, d_model: int, n_heads: int, **options: Any) -> None:
-        super().__init__(d_model, n_heads, **options)
-        slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
-        self.register_buffer("slopes", slopes, persistent=False)
+    @property
+    def slopes(self) -> Float[Tensor, " heads"]:
+        """Of each head, in fp32; computed, so that no load can miss them."""
+        device = self.q_proj.weight.device
+        heads = torch.arange(1, self.n_heads + 1, device=device).float()
+        return 2.0 ** (-8 * heads / self.n_heads)
 
     def bias(
         self, n_queries: int, n_keys: int
     ) -> Float[Tensor, "heads {n_queries} {n_keys}"]:
         """The table, in fp32; the last query stands at the last key."""
-        device = self.slopes.device
-        j = torch.arange(n_keys, device=device)
-        i = torch.arange(n_keys - n_queries, n_keys, device=device)
-        distance = (i[:, None] - j).abs().float()
-        return -self.slopes[:, None, None] * distance
+        slopes = self.slopes[:, None, None]
+        j = torch.arange(n_keys, device=slopes.device)
+        i = torch.arange(n_keys - n_queries, n_keys, device=slopes.device)
+        return -slopes * (i[:, None] - j).abs().float()
 
     def attend(
         self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
