@@ -1,7 +1,7 @@
 """Multi-head attention against PyTorch's: python -m benchmarks.multi_head
 
-Prints milliseconds and ratios for the machine it runs on. The chapters
-"Multi-head attention" and "Key-value caches" quote the ratios of one head to
+Prints milliseconds and ratios for the machine it runs on. The chapter
+"Key-value caches" quotes the ratios of fewer heads of keys and values to
 eight.
 """
 

@@ -1,11 +1,11 @@
 """How positions are told, and texts longer than in training.
 
 Small language models read Python's help pages, character by character. They
-differ in their positions alone, among which is T5's relative bias. Then a
-rotary model is stretched in four ways to four times the length it was trained on.
+differ in their positions alone, among which is T5's relative bias. What is
+asked: is a kind that is no worse at the length of training so beyond it? All
+have one learning rate, which was not tuned for each.
 """
 
-import copy
 import math
 from collections.abc import Callable
 from pydoc_data.topics import topics
@@ -20,7 +20,6 @@ from attention_book.attention.positions import (
     ALiBiAttention,
     LearnedPositions,
     RotaryAttention,
-    RotaryEmbedding,
     SinusoidalPositions,
 )
 from experiments.record import spread
@@ -28,8 +27,6 @@ from experiments.record import spread
 
 SEEDS = range(5)
 LENGTHS = (32, 64, 128, 512)  # of which training has the first
-STRETCHED = LENGTHS[:3]
-FACTOR = STRETCHED[-1] // STRETCHED[0]
 TEXT = "\n".join(topics[name] for name in sorted(topics))
 DATA = torch.tensor(list(TEXT.encode("ascii", "replace")))
 TRAIN_DATA = DATA[:-60_000]
@@ -48,12 +45,6 @@ KINDS = {
     "rotary": "旋转 | rotary",
     "relative bias": "T5 相对偏置 | T5's relative bias",
     "ALiBi": "ALiBi",
-}
-WAYS = {
-    "as it is": "原样 | as it is",
-    "interpolation": "内插 | interpolation",
-    "larger base": "换大底数 | larger base",
-    "by parts": "分段，如 YaRN | by parts, as in YaRN",
 }
 
 
@@ -133,8 +124,8 @@ def loss_after(model: nn.Module, length: int) -> float:
 class RelativeBiasAttention(MultiHeadAttention):
     """T5's attention, here causal.
 
-    Distances of 0 to 7 have a bias each, those of 8 to 23 share seven, and
-    all from 24 on the last, so that training sees every one of them.
+    Distances of 0 to 7 have a bias each, those of 8 to 20 share seven, and
+    all from 21 on the last, so that training sees every one of them.
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
@@ -161,16 +152,6 @@ class SmallSinusoids(SinusoidalPositions):
         return x + 0.2 * 2**0.5 * super().forward(torch.zeros_like(x), offset)
 
 
-class Stretched(RotaryEmbedding):
-    """Rotary positions whose frequencies are given."""
-
-    omega: Tensor  # (pairs,)
-
-    def angles(self, x: Tensor, offset: int | Tensor) -> Tensor:
-        positions = torch.arange(x.shape[-2]) + offset
-        return positions[:, None] * self.omega
-
-
 def makers() -> dict[str, Callable[[], nn.Sequential]]:
     """What makes the model of each kind."""
     model = language_model
@@ -183,28 +164,6 @@ def makers() -> dict[str, Callable[[], nn.Sequential]]:
         "relative bias": lambda: model(RelativeBiasAttention),
         "ALiBi": lambda: model(ALiBiAttention),
     }
-
-
-def rotary_frequencies(rotary: RotaryEmbedding) -> Tensor:
-    """By how many radians each pair turns in a step."""
-    return rotary.angles(torch.zeros(2, rotary.d_k), 0)[1]
-
-
-def stretched(omega: Tensor, way: str) -> Tensor:
-    """The frequencies of a rotary model for FACTOR times the length.
-
-    By parts: Peng et al. (2023), §3.2, with alpha 1 and beta 4.
-    """
-    if way == "as it is":
-        return omega
-    if way == "interpolation":
-        return omega / FACTOR
-    if way == "larger base":  # the slowest pair is as with interpolation
-        pairs = torch.arange(len(omega)) / (len(omega) - 1)
-        return omega * FACTOR**-pairs
-    turns = STRETCHED[0] * omega / (2 * math.pi)
-    kept = ((turns - 1) / (4 - 1)).clamp(0, 1)
-    return kept * omega + (1 - kept) * omega / FACTOR
 
 
 def shuffled(model: nn.Module) -> float:
@@ -228,26 +187,12 @@ def shuffled(model: nn.Module) -> float:
 
 def run(seed: int) -> dict[str, float]:
     found = {}
-    models = {}
     for kind, make in makers().items():
         torch.manual_seed(seed)
-        models[kind] = model = train(make(), seed)
+        model = train(make(), seed)
         for length in LENGTHS if kind != "learned" else LENGTHS[:1]:
             found[f"{kind}, {length}"] = loss_after(model, length)
         found[f"{kind}, shuffled"] = shuffled(model)
-    for way in WAYS:
-        model = copy.deepcopy(models["rotary"])
-        for layer in model:
-            if hasattr(layer, "attention"):
-                rotary = Stretched(layer.attention.d_k)
-                omega = rotary_frequencies(layer.attention.rotary)
-                rotary.omega = stretched(omega, way)
-                layer.attention.rotary = rotary
-        for length in STRETCHED:
-            found[f"{way}, {length}"] = loss_after(model, length)
-        train(model, seed, n_steps=50, length=STRETCHED[-1], rate=1e-3)
-        for length in STRETCHED:
-            found[f"{way}, {length}, after"] = loss_after(model, length)
     return found
 
 
@@ -266,21 +211,4 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             for kind, title in KINDS.items()
         ),
     ]
-    longer = [
-        [
-            "办法 | method",
-            "32",
-            "64",
-            "128",
-            "128，再训练 | 128, trained further",
-        ],
-        *(
-            [
-                title,
-                *cells(*(f"{way}, {length}" for length in STRETCHED)),
-                *cells(f"{way}, {STRETCHED[-1]}, after"),
-            ]
-            for way, title in WAYS.items()
-        ),
-    ]
-    return {"losses": losses, "stretched": longer}
+    return {"losses": losses}

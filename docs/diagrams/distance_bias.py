@@ -21,11 +21,13 @@ TOP = 36
 drawing = Drawing(height=166)
 
 
-def table(left, title, weight):
-    """Weights of a query (row) and a key (column) at a distance."""
-    rows = [
-        [weight(i - j) if j <= i else None for j in range(N)] for i in range(N)
-    ]
+def table(left, title, slope):
+    """Weights of queries (rows) and keys (columns) whose scores are equal."""
+    rows = []
+    for i in range(N):
+        shares = [math.exp(-slope * (i - j)) for j in range(i + 1)]
+        weights = [round(share / sum(shares), 3) for share in shares]
+        rows.append([*weights, *[None] * (N - i - 1)])
     cells = drawing.cells(left, TOP, N, N, "a", weights=rows)
     drawing.text(cells.centre[0], 17, title)
     return cells
@@ -50,7 +52,7 @@ for i in range(N):
         drawing.text(x, y, f"{i - j}", small=True)
 for left, (name, slope) in zip(LEFTS[1:], SLOPES.items(), strict=True):
     title = f"权重，$m = {name}$ | weights, $m = {name}$"
-    table(left, title, lambda d, m=slope: round(math.exp(-m * d), 3))
+    table(left, title, slope)
 y = distances.centre[1]
 drawing.arrow(distances.right(), (LEFTS[1] - 7, y))
 drawing.text(
