@@ -41,7 +41,7 @@ KINDS = {
     "none": "没有位置 | none",
     "sinusoidal, large": "正弦，大小 0.71 | sinusoidal, size 0.71",
     "sinusoidal": "正弦，大小 0.2 | sinusoidal, size 0.2",
-    "learned": "学出来的 | learned",
+    "learned": "学出来的 | learnt",
     "rotary": "旋转 | rotary",
     "relative bias": "T5 相对偏置 | T5's relative bias",
     "ALiBi": "ALiBi",
