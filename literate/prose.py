@@ -57,11 +57,11 @@ NOT_YET = {
 UNEVEN = set(
     (
         "adaptive adaptive-layers beam-search by-hand cache checkpoints checks chunked-loss "
-        "circuits classifiers cli compute confidence configurations convolution corpus decoder "
+        "circuits classifiers cli compute confidence configurations corpus decoder "
         "decoding denoising encoder explain fast-decoding flash generating-fast grammar images "
         "interpret language-models machine many-devices mask-predict myths package "
         "padding perturbations pooling preface pretrained pretrained-files processes "
-        "real-text recipe recurrent residuals robust scale-plan scoring speech-and-graphs "
+        "real-text recipe residuals robust scale-plan scoring speech-and-graphs "
         "subwords tasks text-generation texts training training-loop transformer vit"
     ).split()
 )
