@@ -1,0 +1,165 @@
+"""How many sentences a Transformer needs before it translates new ones.
+
+The sentences, the model and its training are those of the chapter's cells.
+All are the same 252, in an order that the seed decides, and the last half is
+never trained on. A neighbour, which copies the translation of the training
+sentence that shares most words, is what learning must beat.
+
+Of the model trained on half of all: where its last cross-attention has its
+largest weight, and what becomes of the measure word when the encoder's
+output at one word of the source is replaced by that of another sentence,
+which differs in its noun only.
+"""
+
+from collections import Counter
+from typing import Any
+
+import torch
+
+from experiments.record import percent
+from literate.chapter import defined_in
+
+
+SEEDS = range(3)
+CHAPTER = "docs/transformer/transformer.md"
+PARTS = ("written_out", "sentences", "train", "translate", "weights")
+COUNTS = (5, 20, 60, 126)
+KINDS = {
+    "name": "人名 | names",
+    "verb": "动词 | verbs",
+    "time": "时间 | times",
+    "le": "了 | 了",
+    "measure": "量词 | measure words",
+    "noun": "名词 | nouns",
+}
+PLACES = {
+    "own": "同义的词 | word of this meaning",
+    "a": "a | a",
+    "time": "时间 | time",
+    "verb": "动词 | verb",
+    "noun": "名词 | noun",
+    "other": "其余 | other",
+}
+
+
+def neighbour(pairs: list[tuple[str, str]], english: str) -> str:
+    """The translation of the first pair that shares the most words."""
+    words = set(english.split())
+    return max(pairs, key=lambda pair: len(words & set(pair[0].split())))[1]
+
+
+def places(cells: dict[str, Any], model: Any, pairs: Any) -> dict[str, float]:
+    """Of each kind of Chinese word, where its largest weight lies."""
+    things = {zh: en for en, zh in cells["THINGS"].items()}
+    measures = {pair.split()[0] for pair in things}
+    nouns = {pair.split()[1]: en for pair, en in things.items()}
+    names = {zh: en for en, zh in cells["NAMES"].items()}
+    verbs = {zh: en for en, zh in cells["VERBS"].items()}
+    times = {"今天": "today", "昨天": "yesterday"}
+    pasts = {past: verb for verb, past in cells["PAST"].items()}
+    found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+    for english, chinese in pairs:
+        source = [pasts.get(word, word) for word in english.split()]
+        A = cells["weights"](model, english, chinese)
+        for word, row in zip(chinese.split(), A, strict=False):
+            looked = source[row.argmax()]
+            for kind, own in (
+                ("name", names),
+                ("verb", verbs),
+                ("time", times),
+                ("noun", nouns),
+            ):
+                if word in own:
+                    place = "own" if looked == own[word] else place_of(looked)
+                    found[kind][place] += 1
+            if word == "了" or word in measures:
+                kind = "le" if word == "了" else "measure"
+                found[kind][place_of(looked)] += 1
+    return {
+        f"{kind}: {place}": found[kind][place] / found[kind].total()
+        for kind in KINDS
+        for place in PLACES
+    }
+
+
+def place_of(word: str) -> str:
+    kinds = {
+        "a": ("a",),
+        "time": ("today", "yesterday"),
+        "verb": ("sees", "finds", "hides"),
+        "noun": ("book", "knife", "fish", "picture"),
+    }
+    return next((k for k, words in kinds.items() if word in words), "other")
+
+
+def swapped(cells: dict[str, Any], model: Any, pairs: Any) -> dict[str, float]:
+    """How often the measure word follows the vectors that are put in."""
+    things = cells["THINGS"]
+    vocabulary = cells["vocabulary"]
+    follows: dict[str, list[bool]] = {"a": [], "noun": [], "both": []}
+    for english, chinese in pairs:
+        here = [noun for noun in things if noun in english.split()]
+        for noun in here:
+            before = chinese[: chinese.index("一") + 1]
+            target = cells["encode"]([f"<bos> {before}"])
+            at = english.split().index(noun)
+            for other in things:
+                if other == noun:
+                    continue
+                both = [english, english.replace(noun, other)]
+                source = cells["encode"](both)
+                lengths = torch.full((2,), source.shape[1])
+                with torch.no_grad():
+                    memory, mask = model.encode(source, lengths)
+                    for name, columns in (
+                        ("a", [at - 1]),
+                        ("noun", [at]),
+                        ("both", [at - 1, at]),
+                    ):
+                        mixed = memory[:1].clone()
+                        mixed[0, columns] = memory[1, columns]
+                        logits = model.decode(target, mixed, mask[:1])
+                        word = vocabulary[logits[0, -1].argmax()]
+                        wanted = things[other].split()[0]
+                        follows[name].append(word == wanted)
+    return {f"swap {k}": sum(v) / len(v) for k, v in follows.items()}
+
+
+def run(seed: int) -> dict[str, float]:
+    cells: dict[str, Any] = defined_in(CHAPTER, *PARTS)
+    pairs = cells["sentences"](seed)
+    new = pairs[126:]
+    found = {}
+    for count in COUNTS:
+        known = pairs[:count]
+        model = cells["train"](known, seed)
+        for name, some in (("known", known), ("new", new)):
+            right = [cells["translate"](model, en) == zh for en, zh in some]
+            found[f"{count}, {name}"] = sum(right) / len(right)
+        right = [neighbour(known, en) == zh for en, zh in new]
+        found[f"{count}, neighbour"] = sum(right) / len(right)
+    return found | places(cells, model, new) | swapped(cells, model, new)
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    titles = {
+        "known": "训练过的句子 | sentences of the training",
+        "new": "126 个新句子 | 126 new sentences",
+        "neighbour": "抄最相近的句子 | nearest sentence copied",
+    }
+    rows = [["训练的句数 | trained on", *map(str, COUNTS)]]
+    for name, title in titles.items():
+        cells = (percent(results[f"{n}, {name}"], 0) for n in COUNTS)
+        rows.append([title, *cells])
+    places = [["要译出的词 | word to write", *PLACES.values()]]
+    for kind, title in KINDS.items():
+        found = [results[f"{kind}: {place}"] for place in PLACES]
+        cells = (percent(x, 0) if any(x) else "–" for x in found)
+        places.append([title, *cells])
+    swaps = [["换掉的向量 | vectors replaced", "a", "名词 | noun"]]
+    swaps[0].append("两个 | both")
+    swaps.append(
+        ["量词跟着变 | measure word follows"]
+        + [percent(results[f"swap {x}"], 0) for x in ("a", "noun", "both")]
+    )
+    return {"count": rows, "map": places, "swap": swaps}
