@@ -312,7 +312,7 @@ def test_two_words_can_be_learnt() -> None:
     model = SpeechRecognizer(len(WORDS), d_model=32, d_ff=32, n_layers=1)
     utterances = make_utterances(2, seed=0, shortest=1, longest=1)
     train_recognizer(
-        model, utterances, max_steps=150, batch_size=2, learning_rate=1e-2
+        model, utterances, max_steps=200, batch_size=2, learning_rate=1e-2
     )
     assert not model.training
     assert error_rate(model, utterances) == 0

@@ -1,5 +1,5 @@
-# Made from docs/beyond/speech-and-graphs.md (1e49971e1133). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Graph attention. Explained in the chapter "Speech and graphs"."""
+# Made from docs/beyond/graphs.md (0a5c754ca09f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Graph attention. Explained in the chapter "Graphs and sets"."""
 
 import torch
 import torch.nn.functional as F

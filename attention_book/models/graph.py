@@ -1,5 +1,5 @@
-# Made from docs/beyond/speech-and-graphs.md (e20f093a883d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Attention on graphs. Explained in the chapter "Speech and graphs"."""
+# Made from docs/beyond/graphs.md (e0efea41baf4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Attention on graphs. Explained in the chapter "Graphs and sets"."""
 
 from collections.abc import Iterable
 

@@ -1,5 +1,5 @@
-# Made from docs/beyond/speech-and-graphs.md (14872f5fa6d9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Speech recognition. Explained in the chapter "Speech and graphs"."""
+# Made from docs/beyond/speech.md (b8e50bb485fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Speech recognition. Explained in the chapter "Speech"."""
 
 from collections.abc import Iterable
 from itertools import groupby

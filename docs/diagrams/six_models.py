@@ -19,8 +19,8 @@ TITLES = (
     numbered("句子 | text", "tasks"),
     numbered("BERT", "language-models"),
     numbered("GPT", "language-models"),
-    numbered("语音 | speech", "speech-and-graphs"),
-    numbered("图 | graph", "speech-and-graphs"),
+    numbered("语音 | speech", "speech"),
+    numbered("图 | graph", "graphs"),
 )
 MASKS = (FULL, FULL, FULL, CAUSAL, FULL, GRAPH)
 HEADS = (
