@@ -1,7 +1,9 @@
 """An induction head found, watched as it forms, and silenced.
 
 The model of two layers of "Induction heads and the logit lens" and one of a
-single layer learn to go on with a row of tokens that repeats.
+single layer learn to go on with a row of tokens that repeats. The baseline
+needs no induction: no token comes again before eight others, so it names one
+that occurred before but is not among the last seven.
 """
 
 from typing import Any
@@ -26,6 +28,7 @@ PARTS = (
 )
 STEPS = {"one": (1, 1000), "two": (2, 400)}  # layers and steps
 SURE = 0.95
+FEWEST = 8  # tokens before a row begins again
 
 
 @torch.no_grad()
@@ -56,6 +59,17 @@ def read_without(
     return found
 
 
+def not_among_the_last(ids: Tensor) -> Tensor:
+    """For each position, which tokens occurred, but not in the last seven."""
+    n = int(ids.max()) + 1
+    seen = nn.functional.one_hot(ids, n).cumsum(dim=1)
+    last = (
+        seen
+        - nn.functional.pad(seen, (0, 0, FEWEST - 1, 0))[:, : ids.shape[1]]
+    )
+    return (seen > 0) & (last == 0)
+
+
 def run(seed: int) -> dict[str, float]:
     cells: dict[str, Any] = defined_in(CHAPTER, *PARTS)
     found: dict[str, float] = {}
@@ -65,6 +79,14 @@ def run(seed: int) -> dict[str, float]:
         found[f"{name}, accuracy"] = accuracy
         found[f"{name}, previous"] = previous[0].max().item()
         found[f"{name}, prefix"] = prefix[-1].max().item()
+        ids, again = test
+        candidates = not_among_the_last(ids)[:, :-1]
+        asked = again[:, 1:]
+        found["baseline"] = (1 / candidates.sum(dim=-1))[asked].mean().item()
+        with torch.no_grad():
+            answers = model(ids)[:, :-1].argmax(dim=-1, keepdim=True)
+        inside = candidates.gather(2, answers)[..., 0]
+        found[f"{name}, inside"] = inside[asked].float().mean().item()
     found["steps"] = min(row[0] for row in history if row[1] >= SURE)
 
     def without(heads: dict[str, list[int]]) -> float:
@@ -86,18 +108,18 @@ def run(seed: int) -> dict[str, float]:
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     rows = {
-        "准确率到 95% 的步数 | steps to 95% accuracy": [
+        "正确率到 95% 的步数 | steps to 95% accuracy": [
             f"{int(step)}" for step in results["steps"]
         ]
     }
     names = {
-        "准确率 | accuracy": "two, accuracy",
+        "正确率 | accuracy": "two, accuracy",
         "前缀匹配，最高的头 | prefix matching, best head": "two, prefix",
         "前缀匹配，另一个头 | prefix matching, other head": "second prefix",
         "关掉最高的头 | without the best head": "without the best",
         "关掉另一个头 | without the other head": "without the other",
         "第二层都关掉 | without both": "without both",
-        "关掉看前一个的头 | without the previous-token head": (
+        "关掉前一词元头 | without the previous-token head": (
             "without previous"
         ),
         "只有键读不到它 | only the keys cannot read it": (
@@ -108,6 +130,12 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         ),
         "只有值读不到它 | only the values cannot": "values without previous",
         "只有一层 | a single layer": "one, accuracy",
+        "只有一层，猜的不在前七个里 | a single layer, not among the last 7": (
+            "one, inside"
+        ),
+        "基线，任取一个不在前七个里的 | baseline, any not among the last 7": (
+            "baseline"
+        ),
     }
     for title, key in names.items():
         rows[title] = [f"{100 * value:.1f}%" for value in results[key]]

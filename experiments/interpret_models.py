@@ -1,9 +1,10 @@
 """Maps of attention against replacing, in other models: "Reading attention".
 
 Beside the Transformer that translates stand a GRU with attention that learns
-the same task, a language model and a ViT, each that of its chapter. Each map
-is compared with what happens when other words or patches stand in the place
-of one, as in interpret_readings.
+the same task, a language model of the size of its chapter, trained a third as
+long, and the ViT of its chapter. Each map is compared with what happens when
+other words or patches stand in the place of one, as in interpret_readings.
+Why maps of the language model do badly is asked in interpret_residual.
 """
 
 import random
@@ -292,7 +293,9 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    short = ("Transformer", "GRU", "语言模型 | language model", "ViT")
+    steps = f"{LM_STEPS:,}"
+    text_model = f"语言模型，{steps} 步 | language model, {steps} steps"
+    short = ("Transformer", "GRU", text_model, "ViT")
     shares = [f"{model}, moved" for model in MODELS]
     moved = [percent(results[key], 0) for key in shares]
     shown: dict[str, list[list[str]]] = {}

@@ -224,7 +224,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     pairs[0][0] = "肯德尔 τ | Kendall's τ"
     effect = [
         [
-            "读法 | reading",
+            "归因方法 | method",
             "去词，τ | left out, τ",
             "去词，最大的词 | left out, largest",
             "换词，τ | replaced, τ",
