@@ -58,9 +58,9 @@ NOT_YET = {
 UNEVEN = set(
     (
         "adaptive adaptive-layers beam-search by-hand cache checkpoints checks chunked-loss "
-        "circuits classifiers cli compute confidence configurations corpus "
-        "decoding denoising explain fast-decoding flash generating-fast grammar images "
-        "interpret language-models machine many-devices mask-predict myths package "
+        "classifiers cli compute confidence configurations corpus "
+        "decoding denoising fast-decoding flash generating-fast grammar images "
+        "language-models machine many-devices mask-predict myths package "
         "padding perturbations pooling preface pretrained pretrained-files processes "
         "real-text recipe robust scale-plan scoring "
         "subwords tasks text-generation texts training training-loop"

@@ -1,4 +1,4 @@
-# Made from docs/trust/interpret.md (8df1cf17847c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/interpret.md (d1d990296296). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """One unit of an activation changed after another.
 
 Explained in the chapter "Reading attention".
@@ -71,8 +71,7 @@ def activation_patching(
         dim: The axis of the units: -2 for tokens, 1 for the heads at a site
             NAME.heads.
 
-    Source: Vig et al. (2020); Meng et al. (2022); in the form of Zhang and
-        Nanda (2024), §2.1.
+    Source: Vig et al. (2020); Zhang and Nanda (2024), §2.1.
     """
     right = trace(model, clean, [site]).activations[site]
     output = trace(model, corrupted).output
