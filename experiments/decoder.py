@@ -33,12 +33,14 @@ def trial(causal: bool, seed: int) -> dict[str, float]:
     with torch.no_grad():
         logits = model(source, target[:, :-1])
         final = F.cross_entropy(logits.flatten(0, 1), labels.flatten()).item()
+        forced = logits.argmax(dim=-1) == labels
         logits = model(source.roll(1, dims=0), target[:, :-1])
         copied = logits.argmax(dim=-1) == labels
     written = cells["generate_slowly"](model, source)
     right = (written == target)[:, 1:]
     return {
         "loss": final,
+        "forced": forced[:, :-1].double().mean().item(),
         "copied": copied[:, :-1].double().mean().item(),  # digits only
         "tokens": right[:, :-1].double().mean().item(),
         "sequences": right.all(dim=1).double().mean().item(),
@@ -56,7 +58,8 @@ def run(seed: int) -> dict[str, float]:
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     head = [
         "训练 | training",
-        "教师强制的损失 | teacher-forced loss",
+        "损失 | loss",
+        "教师强制，词元对 | teacher-forced, tokens right",
         "原文换错，标签对 | wrong source, labels right",
         "自己写，词元对 | alone, tokens right",
         "整句对 | sequences right",
@@ -65,6 +68,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         [
             title,
             spread(results[f"{name}, loss"]),
+            percent(results[f"{name}, forced"], 1),
             percent(results[f"{name}, copied"], 0),
             percent(results[f"{name}, tokens"], 0),
             percent(results[f"{name}, sequences"], 0),
