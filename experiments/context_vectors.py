@@ -1,0 +1,125 @@
+"""How the context vector enters the decoder, with the learning rate tuned.
+
+The question: does the fixed context vector fail at two clauses only because
+the chapter's decoder gets it as initial state and at the output? In Cho et
+al. (2014) it enters every step of the recurrence. The claim of the chapter
+would be refuted if that decoder, trained alike, came near attention.
+
+Each arm is trained with two learning rates, and the one with the lowest loss
+on validation sentences is tested. Sentences, training and translation
+are those of the chapter's cells.
+"""
+
+import random
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_book.models.seq2seq import (
+    AttentiveSeq2Seq,
+    EncoderOutput,
+    Seq2Seq,
+)
+from experiments.record import percent
+from experiments.recurrent import CHAPTER, PARTS, exact
+from literate.chapter import defined_in
+
+
+SEEDS = range(3)
+RATES = (0.012, 0.024)  # the peaks of the schedule
+CLAUSES = (1, 2, 3)
+VALIDATION = 100  # sentences of each length
+
+
+class EveryStep(Seq2Seq):
+    """The GRU reads C with every target word, besides all that Seq2Seq does.
+
+    Source: Cho et al. (2014), §2.2. Departures: C stands beside the word in
+        the GRU's input, outside the reset gate; no maxout at the output.
+    """
+
+    def __init__(
+        self, source_vocab_size: int, target_vocab_size: int, d_model: int = 64
+    ) -> None:
+        super().__init__(source_vocab_size, target_vocab_size, d_model)
+        self.decoder = nn.GRU(2 * d_model, d_model, batch_first=True)
+
+    def decode_step(
+        self, target: Tensor, state: Tensor, encoded: EncoderOutput
+    ) -> tuple[Tensor, Tensor, None]:
+        x = self.embedding(target)  # (batch, target, d_model)
+        context = encoded.context[:, None].expand_as(x)
+        states, state = self.decoder(torch.cat([x, context], dim=-1), state)
+        return self.output(torch.cat([states, context], dim=-1)), state, None
+
+
+ARMS: dict[str, tuple[str, type[Seq2Seq], int]] = {
+    # the title, the class and the number of batches
+    "fixed": ("固定的 C | fixed C", Seq2Seq, 500),
+    "every step": ("C 进入每一步 | C at every step", EveryStep, 500),
+    "attention": ("注意力 | attention", AttentiveSeq2Seq, 500),
+    "fixed, long": (
+        "固定的 C，训练 4 倍 | fixed C, 4 times the training",
+        Seq2Seq,
+        2000,
+    ),
+    "every step, long": (
+        "C 进入每一步，训练 4 倍 | C at every step, 4 times the training",
+        EveryStep,
+        2000,
+    ),
+}
+
+
+@torch.no_grad()
+def validation_loss(cells: dict[str, Any], model: Seq2Seq) -> float:
+    """Mean loss over sentences of one, two and three clauses."""
+    losses = []
+    for n in CLAUSES:
+        rng = random.Random(f"validation {n}")
+        pairs = [cells["make_pair"](rng, n) for _ in range(VALIDATION)]
+        source, target, lengths = cells["batch"](pairs)
+        logits = model(source, lengths, target[:, :-1])
+        loss = nn.functional.cross_entropy(
+            logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
+        )
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
+
+
+def run(seed: int) -> dict[str, float]:
+    cells: dict[str, Any] = defined_in(CHAPTER, *PARTS)
+    found: dict[str, float] = {}
+    for name, (_, kind, n_batches) in ARMS.items():
+        models = {
+            rate: cells["train"](kind, 64, n_batches, rate, seed=seed)
+            for rate in RATES
+        }
+        losses = {
+            rate: validation_loss(cells, model)
+            for rate, model in models.items()
+        }
+        best = min(losses, key=losses.__getitem__)
+        model = models[best]
+        found[f"{name}, rate"] = best
+        found[f"{name}, parameters"] = sum(
+            p.numel() for p in model.parameters()
+        )
+        for n in CLAUSES:
+            found[f"{name}, {n}"] = exact(cells, model, n)
+    return found
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    head = ["整句全对 | every word right", "参数 | parameters"]
+    head += [f"{n} 个分句 | {n} clause{'s' * (n > 1)}" for n in CLAUSES]
+    rows = [
+        [
+            title,
+            f"{results[f'{name}, parameters'][0]:,.0f}",
+            *(percent(results[f"{name}, {n}"], 0) for n in CLAUSES),
+        ]
+        for name, (title, _, _) in ARMS.items()
+    ]
+    return {"accuracy": [head, *rows]}
