@@ -1,14 +1,5 @@
-"""A small model, warm-up, and averaged checkpoints, for "Training".
+"""The small model of the chapter "Training", trained as it trains it."""
 
-The model of that chapter is trained as it trains it. Warm-up, for "A training
-recipe", is tried on models of four layers a side, with normalisation after the
-residual connection (post) and before the sublayer (pre). Averages are of the
-last five checkpoints of the small model, ten steps apart.
-"""
-
-import copy
-import math
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -32,10 +23,7 @@ from experiments.record import percent, spread
 
 
 SEEDS = range(3)
-RATES = (1e-3, 3e-3, 1e-2)
 N_SHOWN = 4
-N_AVERAGED = 5
-EVERY = 10  # steps from checkpoint to checkpoint
 
 CONFIG = TrainingConfig(  # of the chapter
     max_steps=350,
@@ -114,18 +102,6 @@ def right(outputs: list[str]) -> list[bool]:
     return [a == b for a, b in zip(outputs, wanted, strict=True)]
 
 
-def frequency_loss() -> float:
-    """The loss of a model that knows how frequent each token is."""
-    texts = make_texts()
-    train = texts.encode(texts.split.train)
-    counts = Counter(x for _, ids in train for x in ids[1:])
-    total = counts.total() + len(texts.chinese)  # each token once more
-    targets = [x for _, ids in held_out() for x in ids[1:]]
-    return -sum(math.log((counts[x] + 1) / total) for x in targets) / len(
-        targets
-    )
-
-
 def chapter(seed: int) -> dict[str, Any]:
     """Train as the chapter does; its loss, and some translations."""
     config = replace(CONFIG, seed=seed)
@@ -148,56 +124,8 @@ def chapter(seed: int) -> dict[str, Any]:
     return found
 
 
-def warmup(norm: str, steps: int, rate: float, seed: int) -> float:
-    """Train a deeper model with that warm-up; its loss in the end."""
-    config = TrainingConfig(
-        max_steps=300,
-        batch_tokens=600,
-        learning_rate=rate,
-        warmup_steps=steps,
-        seed=seed,
-    )
-    trainer = make_trainer(config, n_layers=4, norm=norm)
-    while len(trainer.losses) < config.max_steps:
-        trainer.step()
-    return loss_of(trainer)
-
-
-def averaging(schedule: Any, seed: int) -> dict[str, float]:
-    """Train the chapter's model; its last checkpoint and the mean of five."""
-    config = replace(CONFIG, schedule=schedule, seed=seed)
-    trainer = make_trainer(config, n_layers=1, norm="pre")
-    model = trainer.model
-    kept = []
-    while len(trainer.losses) < config.max_steps:
-        trainer.step()
-        left = config.max_steps - len(trainer.losses)
-        if left % EVERY == 0 and left < N_AVERAGED * EVERY:
-            kept.append(copy.deepcopy(model.state_dict()))
-    mean = {
-        name: torch.stack([state[name] for state in kept]).mean(0)
-        for name in kept[0]
-    }
-    found = {}
-    for name, state in {"last": kept[-1], "mean": mean}.items():
-        model.load_state_dict(state)
-        exact = right(translate(model))
-        found[f"{schedule}, {name}: exact"] = sum(exact) / len(exact)
-        found[f"{schedule}, {name}: loss"] = loss_of(trainer)
-    return found
-
-
 def run(seed: int) -> dict[str, Any]:
-    found = chapter(seed)
-    found["frequencies: loss"] = frequency_loss()
-    for norm in ("post", "pre"):
-        for steps in (1, 100):
-            for rate in RATES:
-                name = f"{norm}, {steps}, {rate:g}"
-                found[name] = warmup(norm, steps, rate, seed)
-    for schedule in ("inverse_sqrt", "cosine"):
-        found |= averaging(schedule, seed)
-    return found
+    return chapter(seed)
 
 
 def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
@@ -209,43 +137,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             percent(results["exact"]),
         ],
     ]
-
-    stuck = 0.95 * results["frequencies: loss"][0]
-    deep = [["归一化 | normalisation", "预热 | warm-up"]]
-    deep[0] += [f"η = {rate:g}" for rate in (1e-3, 3e-3, 1e-2)]
-    deep[0] += ["没学会 | stuck"]
-    for norm, title in {"post": "后置 | post", "pre": "前置 | pre"}.items():
-        for steps, name in {
-            1: "没有 | none",
-            100: "100 步 | 100 steps",
-        }.items():
-            losses = [
-                results[f"{norm}, {steps}, {rate:g}"]
-                for rate in (1e-3, 3e-3, 1e-2)
-            ]
-            failed = sum(x > stuck for found in losses for x in found)
-            row = [spread(found, 2) for found in losses]
-            deep.append([title, name, *row, f"{failed} / 9"])
-
-    averages = [
-        [
-            "学习率 | schedule",
-            "最后一个：损失 | last: loss",
-            "全对 | exact",
-            "五个平均：损失 | mean of five: loss",
-            "全对 | exact",
-        ]
-    ]
-    schedules = {
-        "inverse_sqrt": "平方根倒数 | inverse square root",
-        "cosine": "余弦 | cosine",
-    }
-    for schedule, title in schedules.items():
-        row = [title]
-        for name in ("last", "mean"):
-            row.append(spread(results[f"{schedule}, {name}: loss"]))
-            row.append(percent(results[f"{schedule}, {name}: exact"]))
-        averages.append(row)
 
     glosses = {  # of seed 0's mistakes, for readers of English
         0: "…, Jerry will hide six dirty hats at school",
@@ -265,9 +156,4 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
                 continue
             gloss = f"{output} | {output} ({glosses[n]})"
             shown.append([source, gloss, target])
-    return {
-        "model": model,
-        "translations": shown,
-        "warmup": deep,
-        "averaging": averages,
-    }
+    return {"model": model, "translations": shown}
