@@ -59,12 +59,12 @@ NOT_YET = {
 UNEVEN = set(
     (
         "adaptive adaptive-layers beam-search by-hand cache checkpoints checks chunked-loss "
-        "classifiers cli compute confidence configurations corpus "
+        "classifiers cli compute confidence configurations "
         "decoding denoising fast-decoding flash generating-fast grammar images "
         "language-models machine many-devices mask-predict myths package "
-        "padding perturbations pooling preface pretrained pretrained-files processes "
-        "real-text recipe robust scale-plan scoring "
-        "subwords tasks text-generation texts training training-loop"
+        "perturbations pooling preface pretrained pretrained-files processes "
+        "real-text robust scale-plan scoring "
+        "tasks text-generation texts training-loop"
     ).split()
 )
 H = HAN.pattern
