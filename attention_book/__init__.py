@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (8e2284826776). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (01e1c9c8a89d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     )
     from .generation.beam import beam_search as beam_search
     from .generation.classifier import Classifier as Classifier
+    from .generation.exact import exact_search as exact_search
     from .generation.generate import generate as generate, sampler as sampler
     from .generation.mask_predict import mask_predict as mask_predict
     from .generation.text import (

@@ -46,6 +46,8 @@ WORDS = (1200, 2200)  # of English prose in a chapter
 LINES = 300  # of Python in a chapter, at most
 # Chapters that do not keep these limits yet. Whoever rewrites one takes it off the list.
 NOT_YET = {
+    "beam-search",  # has two searches, each whole
+    "denoising",  # trains three models and times three ways of decoding
     "tasks",  # has the trunk of BERT and GPT, whole
     "language-models",  # two models, fine-tuning, and what came after
     "myths",  # an index, too long
@@ -58,12 +60,12 @@ NOT_YET = {
 # Chapters whose Chinese has not been written anew yet.
 UNEVEN = set(
     (
-        "adaptive adaptive-layers beam-search by-hand cache checkpoints checks chunked-loss "
+        "adaptive adaptive-layers by-hand cache checkpoints checks chunked-loss "
         "classifiers cli compute confidence configurations "
-        "decoding denoising fast-decoding flash generating-fast grammar images "
+        "fast-decoding flash generating-fast grammar images "
         "language-models machine many-devices mask-predict myths package "
         "perturbations pooling preface pretrained pretrained-files processes "
-        "real-text robust scale-plan scoring "
+        "robust scale-plan scoring "
         "tasks text-generation texts training-loop"
     ).split()
 )

@@ -19,6 +19,7 @@ from attention_book.generation import (
     IncrementalDecoder,
     beam_search,
     cross_weights,
+    exact_search,
     generate,
     greedy,
     sampler,
@@ -314,6 +315,46 @@ def test_a_wide_beam_finds_the_best_of_all(
     found = beam_search(model, *pad(SMALL_SOURCES), max_length=4, **wide)
     assert found == best
     assert found != generate(model, *pad(SMALL_SOURCES), max_length=4)
+
+
+def test_exact_search_finds_the_best_of_all(
+    small: Any, unchecked: None
+) -> None:
+    model, translations = small
+    for source, every in zip(SMALL_SOURCES, translations, strict=True):
+        ended = {t: p for t, p in every.items() if t[-1] == EOS}
+        for least, most in (1, 4), (3, 4), (2, 2):
+            fitting = {
+                t: p for t, p in ended.items() if least <= len(t) <= most
+            }
+            best = max(fitting, key=fitting.__getitem__)
+            found, n_calls = exact_search(
+                model, source, max_length=most, min_length=least
+            )
+            assert found is not None
+            assert tuple(found) == best
+            assert found.log_prob == pytest.approx(fitting[best], rel=1e-5)
+            starts = {t[:i] for t in fitting for i in range(len(t))}
+            assert 0 < n_calls <= len(starts)
+        assert exact_search(
+            model, source, max_length=4
+        ).n_calls <= 4 / math.exp(max(ended.values()))
+
+
+def test_exact_search_says_that_it_gave_up(small: Any) -> None:
+    model, _ = small
+    for source in SMALL_SOURCES:
+        _, n = exact_search(model, source, max_length=4)
+        assert exact_search(model, source, max_length=4, max_calls=n)[0]
+        if n > 1:
+            found = exact_search(model, source, max_length=4, max_calls=n - 1)
+            assert found == (None, n - 1)
+    says = "min_length must be at most max_length, 4, got 5"
+    with pytest.raises(ValueError, match=says):
+        exact_search(model, [3], max_length=4, min_length=5)
+    for option in "max_length", "min_length", "max_calls":
+        with pytest.raises(ValueError, match=f"{option} must be at least 1"):
+            exact_search(model, [3], **{"max_length": 4, option: 0})
 
 
 def recompute_beam(

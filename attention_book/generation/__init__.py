@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (89497c365b3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (0a3ac15d6b2a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Generating text, and translating. Explained in the chapter "Decoding"."""
 
 from attention_book.generation.alignment import cross_weights
@@ -10,6 +10,7 @@ from attention_book.generation.decoder import (
     DecodingState,
     StepDecoder,
 )
+from attention_book.generation.exact import Exact, exact_search
 from attention_book.generation.generate import (
     Hypothesis,
     NextToken,
@@ -29,6 +30,7 @@ __all__ = [
     "CachedDecoder",
     "Calibration",
     "DecodingState",
+    "Exact",
     "Hypothesis",
     "IncrementalDecoder",
     "NextToken",
@@ -39,6 +41,7 @@ __all__ = [
     "Translator",
     "beam_search",
     "cross_weights",
+    "exact_search",
     "generate",
     "generate_text",
     "greedy",

@@ -1,5 +1,5 @@
-# Made from docs/transformer/beam-search.md (3d2329da1456). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Beam search. Explained in "Beam search and scores"."""
+# Made from docs/transformer/beam-search.md (c0d3a8278512). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Beam search. Explained in "Beam search and exact search"."""
 
 import math
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-# Made from docs/source/confidence.md (a954086d5485). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Scores of translations. Explained in "Beam search and scores"."""
+# Made from docs/source/confidence.md (3b8d1de1c7ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Scores of translations. Explained in "Translating real sentences"."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

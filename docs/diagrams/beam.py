@@ -1,58 +1,49 @@
-"""A beam of two hypotheses, which finds what greedy decoding misses."""
+"""A beam of two on the end of a sentence, and the branch that it drops."""
 
 from literate.drawing import Drawing, same
 
 
-NODES = {  # x, y, token, probability so far with its gloss, kept or not
-    "Bob": (112, 96, "鲍勃", "Bob 0.96", True),
-    "Lily": (112, 176, "莉莉", "Lily 0.00", True),
-    "chase": (204, 56, "追逐", "chase 0.21", True),
-    "hide": (204, 136, "藏", "hide 0.17", True),
-    "late": (204, 176, "藏", "hide 0.00", False),
-    "chased": (296, 56, "了", "0.11", True),
-    "stop": (296, 96, "？", "0.06", False),
-    "hid": (296, 136, "了", "0.14", True),
+drawing = Drawing(height=216)
+ROWS = {  # height, the nodes of steps 8 to 10, the end, kept by a beam of 2
+    56: (
+        [("那", "that 0.36"), ("幅", "0.35"), ("画", "picture 0.18")],
+        ("了你。<eos>", "0.165，贪心 | 0.165, greedy"),
+        True,
+    ),
+    120: (
+        [("的", "0.27"), ("画", "picture 0.24"), ("。", "0.18")],
+        ("<eos>", "0.177，束宽 2 | 0.177, a beam of 2"),
+        True,
+    ),
+    184: (
+        [("。", "0.20")],
+        ("<eos>", "0.197，束宽 3 | 0.197, a beam of 3"),
+        False,
+    ),
 }
-CHILDREN = {
-    "Bob": ("chase", "hide"),
-    "Lily": ("late",),
-    "chase": ("chased", "stop"),
-    "hide": ("hid",),
-}
+COLUMNS = (132, 206, 280)
+END = 386
 
-drawing = Drawing(height=208)
-
-
-def branch(start, end, kept=True):
-    """A line from a node to one of the next step."""
-    (x, y), (right, low) = start, end
-    if y == low:
-        drawing.line((x, y), (right, low), dashed=not kept)
-    else:
-        bend = x + 24
-        drawing.line(
-            (x, y), (bend, y), (bend, low), (right, low), dashed=not kept
-        )
-
-
-for step, x in enumerate((112, 204, 296), 1):
+for x, step in zip(COLUMNS, (8, 9, 10), strict=True):
     drawing.text(x, 16, f"第 {step} 步 | step {step}", small=True)
-drawing.text(400, 16, "第 4 到 6 步 | steps 4 to 6", small=True)
-drawing.text(30, 96, "<bos>")
-for name in ("Bob", "Lily"):
-    branch((54, 96), (92, NODES[name][1]))
-for name, children in CHILDREN.items():
-    x, y, *_ = NODES[name]
-    for child in children:
-        right, low, _, _, kept = NODES[child]
-        branch((x + 20, y), (right - 20, low), kept)
-for x, y, word, chance, kept in NODES.values():
-    drawing.text(x, y, same(word), bold=kept)
-    drawing.text(x, y + 16, same(chance), small=True)
-for y, chance in (
-    (56, "0.019，贪心 | 0.019, greedy"),
-    (136, "0.028，束搜索 | 0.028, the beam"),
-):
-    branch((316, y), (348, y))
-    drawing.text(400, y, same("什么？<eos>"), bold=True)
-    drawing.text(400, y + 16, chance, small=True)
+drawing.text(40, 120, same("……了你"))
+drawing.text(40, 136, same("you 0.83"), small=True)
+for y, (nodes, (end, chance), kept) in ROWS.items():
+    start = (72, 120)
+    if y == start[1]:
+        drawing.line(start, (COLUMNS[0] - 18, y))
+    else:
+        drawing.line(
+            start, (90, 120), (90, y), (COLUMNS[0] - 18, y), dashed=not kept
+        )
+    x = COLUMNS[0]
+    for i, (word, probability) in enumerate(nodes):
+        x = COLUMNS[i]
+        if i:
+            drawing.line((COLUMNS[i - 1] + 18, y), (x - 18, y))
+        drawing.text(x, y, same(word), bold=kept)
+        drawing.text(x, y + 16, same(probability), small=True)
+    drawing.line((x + 18, y), (END - 48, y), dashed=not kept)
+    label = same(end) if end != "<eos>" else end
+    drawing.text(END, y, label, bold=True)
+    drawing.text(END, y + 16, chance, small=True)
