@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (01e1c9c8a89d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (0e8b59d97e04). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -173,6 +173,7 @@ if TYPE_CHECKING:
 else:
     from functools import cache
     from importlib import import_module
+    from sys import modules
 
     @cache
     def _modules() -> dict[str, tuple[str, str]]:
@@ -195,7 +196,8 @@ else:
         if name == "__all__":
             return sorted(_modules())
         if name not in _modules():
-            raise AttributeError(f"{__name__} has no attribute {name!r}")
+            message = f"{__name__} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=modules[__name__])
         module, original = _modules()[name]
         found = getattr(import_module(module), original)
         globals()[name] = found

@@ -1,4 +1,4 @@
-# Made from docs/source/compute.md (4cb5f11e8c0a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/compute.md (660247549b5d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Device, precision and attention kernel, chosen in one place.
 
 Explained on the page "Devices and precision".
@@ -52,7 +52,7 @@ class ComputeConfig:
     """Device, precision and attention kernel, as get_compute_config chose.
 
     Attributes:
-        device: Where the tensors lie.
+        device: Where the tensors lie; a name is enough.
         precision: fp32; tf32, whose products round to 10 bits of fraction;
             bf16 or fp16 for what autocast deems safe.
         kernel: Of attention; auto: the first that can, in PyTorch's order,
@@ -62,6 +62,10 @@ class ComputeConfig:
     device: torch.device = _CPU
     precision: Precision = "fp32"
     kernel: Kernel = "auto"
+
+    def __post_init__(self) -> None:
+        """Take the name of a device for the device."""
+        object.__setattr__(self, "device", torch.device(self.device))
 
     def __str__(self) -> str:
         return (

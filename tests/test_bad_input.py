@@ -37,7 +37,7 @@ from attention_book.attention.positions import (
     RotaryEmbedding,
     SinusoidalPositions,
 )
-from attention_book.compute import ON_CPU
+from attention_book.compute import ON_CPU, ComputeConfig
 from attention_book.data.split import make_split
 from attention_book.generation import (
     CUDAGraphDecoder,
@@ -48,6 +48,7 @@ from attention_book.generation import (
     sampler,
 )
 from attention_book.generation.mask_predict import mask_predict
+from attention_book.io.pretrained.folders import from_pretrained
 from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.encoder import (
     FeedForward,
@@ -60,7 +61,7 @@ from attention_book.models.mask_predict import (
 from attention_book.models.residuals import PostNorm, PreNorm
 from attention_book.models.seq2seq import Seq2Seq
 from attention_book.models.text import TextEncoder, TokenClassifier
-from attention_book.models.transformer import TransformerConfig
+from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import TrainingConfig
@@ -358,6 +359,20 @@ def test_a_translator_wants_a_model_and_tokenizers() -> None:
     ):
         with pytest.raises(ValueError, match=says):
             Translator(*arguments)
+
+
+def test_what_is_taken_for_something_else_is_named() -> None:
+    with pytest.raises(ValueError, match="wanted a TransformerConfig, got 10"):
+        Transformer(1000)
+    with pytest.raises(ValueError, match="must be several words, got 'a b'"):
+        WordTokenizer("a b")
+    with pytest.raises(FileNotFoundError, match="bert: wanted a folder with"):
+        from_pretrained("bert")
+    assert ComputeConfig("cpu") == ON_CPU
+    with pytest.raises(AttributeError) as found:
+        _ = attention_book.Transformr
+    assert found.value.name == "Transformr"
+    assert found.value.obj is attention_book
 
 
 def test_nothing_to_translate_is_translated_to_nothing() -> None:

@@ -1,4 +1,4 @@
-# Made from docs/transformer/transformer.md (12c2e8583897). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/transformer.md (40c5e4bc2ab2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The whole Transformer. Explained in the chapter of that name."""
 
 import math
@@ -70,6 +70,8 @@ class Transformer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        if not isinstance(config, TransformerConfig):
+            raise ValueError(f"wanted a TransformerConfig, got {config!r}")
         self.config = config
         self.target_embedding = Embedding(config.target_vocab_size, config)
         self.source_embedding = self.target_embedding

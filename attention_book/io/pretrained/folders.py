@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (2af088e2594d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (228399f461ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Folders of transformers, read and written.
 
 Explained on the page "Folders of pretrained models".
@@ -193,6 +193,10 @@ def from_pretrained(folder: str | Path) -> Pretrained:
         ImportError: The library of its tokenizer is not installed.
     """
     folder = Path(folder)
+    if not folder.exists():
+        raise FileNotFoundError(
+            f"{folder}: wanted a folder with config.json, not a name of the hub"
+        )
     entries = read_json(folder / "config.json")
     if not (folder / _WEIGHTS).exists():
         raise FileNotFoundError(
