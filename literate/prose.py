@@ -61,8 +61,8 @@ NOT_YET = {
 UNEVEN = set(
     (
         "adaptive adaptive-layers by-hand cache checkpoints checks chunked-loss "
-        "classifiers cli compute confidence configurations "
-        "fast-decoding flash generating-fast grammar images "
+        "cli compute confidence configurations "
+        "fast-decoding flash generating-fast grammar "
         "language-models machine many-devices mask-predict myths package "
         "perturbations pooling preface pretrained pretrained-files processes "
         "robust scale-plan scoring "
