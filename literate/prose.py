@@ -60,7 +60,7 @@ NOT_YET = {
 # Chapters whose Chinese has not been written anew yet.
 UNEVEN = set(
     (
-        "adaptive adaptive-layers by-hand cache checkpoints checks chunked-loss "
+        "adaptive adaptive-layers by-hand checkpoints checks chunked-loss "
         "cli compute confidence configurations "
         "fast-decoding flash generating-fast grammar "
         "language-models machine many-devices mask-predict myths package "
