@@ -61,9 +61,9 @@ NOT_YET = {
 # Chapters whose Chinese has not been written anew yet.
 UNEVEN = set(
     (
-        "adaptive adaptive-layers checkpoints checks chunked-loss "
+        "adaptive adaptive-layers checkpoints checks "
         "cli compute confidence configurations "
-        "fast-decoding flash generating-fast grammar "
+        "fast-decoding grammar "
         "language-models machine many-devices mask-predict myths package "
         "perturbations pooling preface pretrained pretrained-files processes "
         "robust scale-plan "
