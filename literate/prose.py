@@ -64,7 +64,7 @@ UNEVEN = set(
         "adaptive adaptive-layers checkpoints checks "
         "cli compute confidence configurations "
         "fast-decoding grammar "
-        "language-models machine many-devices mask-predict myths package "
+        "language-models machine many-devices mask-predict package "
         "perturbations pooling preface pretrained pretrained-files processes "
         "robust scale-plan "
         "tasks text-generation texts training-loop"
