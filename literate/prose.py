@@ -65,7 +65,7 @@ UNEVEN = set(
         "cli compute confidence configurations "
         "fast-decoding grammar "
         "language-models machine many-devices mask-predict package "
-        "perturbations pooling preface pretrained pretrained-files processes "
+        "perturbations preface pretrained pretrained-files processes "
         "robust scale-plan "
         "tasks text-generation texts training-loop"
     ).split()
