@@ -58,7 +58,7 @@ panel(
     "掩码语言模型，BERT | masked, BERT",
     "预测遮住的词元 | predicts masked tokens",
     FULL,
-    "线性层、GELU、归一化、$E^⊤$ | linear, GELU, norm, $E^⊤$",
+    "线性层、GELU、归一化、$E^⊤+b$ | linear, GELU, norm, $E^⊤+b$",
     [token if i in BLANKS else "" for i, token in enumerate(TOKENS)],
     BLANKS,
 )
