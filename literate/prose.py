@@ -64,10 +64,10 @@ UNEVEN = set(
         "adaptive adaptive-layers checkpoints checks "
         "cli compute confidence configurations "
         "fast-decoding grammar "
-        "language-models machine many-devices mask-predict package "
-        "perturbations preface pretrained pretrained-files processes "
+        "machine many-devices mask-predict package "
+        "perturbations preface pretrained-files processes "
         "robust scale-plan "
-        "tasks text-generation texts training-loop"
+        "text-generation texts training-loop"
     ).split()
 )
 H = HAN.pattern
