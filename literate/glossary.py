@@ -46,6 +46,7 @@ class Term:
     zh_near: tuple[str, ...] = ()  # linked only in a passage that has one of these, because
     en_near: tuple[str, ...] = ()  # the word alone may mean something else
     avoid: tuple[str, ...] = ()  # Chinese renderings that the book does not use
+    asked: tuple[str, ...] = ()  # abbreviations and names elsewhere, by which the search finds it
     chapter: str = ""  # the name of the chapter that explains it
     path: Path | None = None  # of that chapter
     number: int = -1  # of the chapter; a page of the annotated source has none
@@ -53,6 +54,11 @@ class Term:
 
     def forms(self, language: str) -> tuple[str, ...]:
         return (self.zh, *self.zh_also) if language == "zh" else (self.en, *self.en_also)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called, here and elsewhere."""
+        return (*self.forms("zh"), *self.forms("en"), *self.avoid, *self.asked)
 
     def means(self, language: str) -> str:
         return self.zh_means if language == "zh" else self.en_means

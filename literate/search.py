@@ -11,13 +11,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import jieba
 
 from literate import glossary
+from literate.chapter import order
 from literate.glossary import Term
 from literate.tangle import write
 
@@ -25,12 +26,19 @@ from literate.tangle import write
 ARTICLE = re.compile(r"<article[^>]*>(.*)</article>", re.S)
 TITLE = re.compile(r'data-pagefind-meta="title:([^"]*)"')
 TEXT = re.compile(r">([^<]+)")
+TWIN = re.compile(r'(<(section|small)\b[^>]*class="twin"[^>]*)>(.*?)(?=</\2>)', re.S)
+HEADING = re.compile(r"<h[1-6]\b.*?</h[1-6]>", re.S)
+LAST = re.compile(r'<h2( id="(?:remember|exercises|references)".*?</h2>)(.*?)(?=<h2|$)', re.S)
+TEX = re.compile(
+    r'<math\b.*?<annotation[^>]*>(.*?)</annotation>.*?</math>|(?<=data-tex="">)(.*?)(?=<)', re.S
+)
+SPAN = re.compile(r"<(/?)span\b[^>]*>")
 HAN = re.compile(r"[㐀-鿿豈-﫿]+")
-# Found by no one: code, which the API pages describe, formulas, tooltips, marks of the theme.
+# Found by no one: code, which the API pages describe, tooltips, marks of the theme.
 LEFT_OUT = re.compile(
     r'<(pre|button|svg)\b.*?</\1>|<p class="(?:tip|about|api)".*?</p>'
     r'|<details class="contents".*?</details>|<a class="headerlink".*?</a>'
-    r'|<(span|div) class="arithmatex".*?</\2>(?=[^<]*<(?!/span))|<span class="(?:number|uses|filename)".*?</span>',
+    r'|<span class="(?:number|uses|filename)".*?</span>',
     re.S,
 )
 
@@ -52,18 +60,56 @@ def pairs(text: str) -> str:
     return HAN.sub(apart, text)
 
 
+def unseen(text: str) -> str:
+    """What is found, and shown in no excerpt: headings, the other language, words for symbols."""
+    return f" ⟦ {text} ⟧ "
+
+
+def formula(found: re.Match[str]) -> str:
+    """A formula by the names of its symbols, such as d_k, and shown if it is short."""
+    tex = unescape(found[1] or found[2] or "").replace("\\sqrt", " √")
+    tex = re.sub(r"\\(?:math|text|operator)\w*|[{}]", "", tex)
+    words = re.findall(r"[A-Za-z]+(?:_[A-Za-z0-9]+)?", tex)
+    words += ["sqrt", "square", "root", "根号"] * ("√" in tex)
+    shown = "…" if "\\" in tex or len(tex) > 20 else escape(tex)
+    return f" {shown}{unseen(' '.join(words))}"
+
+
+def twin(found: re.Match[str]) -> str:
+    """A passage or a heading in the other language, which counts half."""
+    weight = 0.5 if found[2] == "section" else 3
+    return f'{found[1]} data-pagefind-weight="{weight}">{unseen(found[3])}'
+
+
+def written(html: str) -> str:
+    """The page with each formula as words, without what KaTeX draws."""
+    while (start := html.find('<span class="katex-html"')) >= 0:
+        depth = 0
+        for tag in SPAN.finditer(html, start):
+            depth += -1 if tag[1] else 1
+            if not depth:
+                break
+        html = html[:start] + html[tag.end() :]
+    return TEX.sub(formula, html)
+
+
 def prepared(html: str, terms: Sequence[Term] = ()) -> str:
     """What is found of a page, and a filter for each name of a term that it explains."""
     article = ARTICLE.search(html)
     title = TITLE.search(html)
     if not (article and title):
         return ""
-    body = LEFT_OUT.sub(" ", article[1]).replace("<small", " | <small")
-    body = TEXT.sub(lambda found: ">" + pairs(found[1]), body)
-    body = body.replace('class="twin"', 'class="twin" data-pagefind-weight="0.5"')
-    meta = f'<i data-pagefind-meta="title">{pairs(title[1])}</i>'
-    names = [form for term in terms for form in (*term.forms("zh"), *term.forms("en"))]
-    explains = f'<p data-pagefind-weight="10">{pairs(" / ".join(names))}</p>' if names else ""
+    body = LEFT_OUT.sub(" ", written(article[1]))
+    body = TWIN.sub(twin, body)
+    body = LAST.sub(
+        r'<h2 data-pagefind-weight="0.1"\1<div data-pagefind-weight="0.1">\2</div>', body
+    )
+    body = HEADING.sub(lambda heading: unseen(heading[0]), body)
+    body = TEXT.sub(lambda found: ">" + pairs(found[1]), f"<div>{body}</div>")
+    meta = unseen(f'<i data-pagefind-meta="title">{pairs(title[1])}</i>')
+    names = list(dict.fromkeys(name for term in terms for name in term.names))
+    explains = unseen(pairs(" / ".join(names))) if names else ""
+    explains = f'<p data-pagefind-weight="10">{explains}</p>' if names else ""
     for name in names:
         explains += f'<i data-pagefind-filter="explains:{escape(name.lower())}"></i>'
     return f"<html><body>{meta}{explains}{body}</body></html>"
@@ -75,11 +121,14 @@ def index(edition: Path) -> None:
     for term in glossary.terms():
         if term.path:
             explained[term.path.relative_to("docs").with_suffix("")].append(term)
+    chapters = {path.relative_to("docs").with_suffix("") for path in order()}
     with TemporaryDirectory() as folder:
         for path in edition.glob("**/index.html"):
             page = path.parent.relative_to(edition)
             if html := prepared(path.read_text("utf-8"), explained[page]):
-                write(Path(folder) / path.relative_to(edition), html)
+                kind = "chapter" if page in chapters else "api" if "api" in page.parts else "other"
+                kind = f'<i data-pagefind-filter="kind:{kind}"></i></body>'
+                write(Path(folder) / path.relative_to(edition), html.replace("</body>", kind))
         command = ["-m", "pagefind", "--site", folder, "--output-path", str(edition / "pagefind")]
         subprocess.run([sys.executable, *command, "--force-language", "en", "--silent"], check=True)
     for unused in [*edition.glob("pagefind/*ui.*"), edition / "pagefind/pagefind-highlight.js"]:

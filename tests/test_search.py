@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from py_mini_racer import MiniRacer
 
 from literate.glossary import Term
@@ -31,21 +32,63 @@ def test_a_page_is_indexed_without_code_and_chrome() -> None:
     html = prepared(PAGE)
     for left_out in ("目录", "secret", "分钟", "复制", ">2<"):
         assert left_out not in html
-    assert '<i data-pagefind-meta="title">2  苹果 </i>' in html
-    assert " | <small" in html
+    assert '⟦ <i data-pagefind-meta="title">2  苹果 </i> ⟧' in html
+    assert "> ⟦ Apples ⟧ </small>" in html
     assert 'class="twin" data-pagefind-weight="0.5"' in html
     assert prepared("<html><body>404</body></html>") == ""
 
 
 def test_a_chapter_is_found_by_the_terms_it_explains() -> None:
     term = Term(
-        "mask", "掩码", "Mask", "一张表。", "A table.", en_also=("masking",)
+        *("mask", "掩码", "Mask", "一张表。", "A table."),
+        en_also=("masking",),
+        avoid=("遮罩",),
+        asked=("ABC",),
     )
     html = prepared(PAGE, [term])
-    assert '<p data-pagefind-weight="10"> 掩码  / Mask / masking</p>' in html
-    for name in ("掩码", "mask", "masking"):
+    names = " 掩码  / Mask / masking /  遮罩  / ABC"
+    assert f'<p data-pagefind-weight="10"> ⟦ {names} ⟧ </p>' in html
+    for name in ("掩码", "mask", "masking", "遮罩", "abc"):
         assert f'data-pagefind-filter="explains:{name}"' in html
     assert "explains:" not in prepared(PAGE)
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        r'<span data-tex="">\sqrt{d_k}</span>',
+        r"<span><math><mi>d</mi><annotation a='x'>\sqrt{d_k}</annotation></math>"
+        '<span class="katex-html"><span>X</span><span><i>Y</i></span></span></span>',
+    ],
+)
+def test_a_formula_is_found_by_the_names_of_its_symbols(drawn: str) -> None:
+    html = prepared(PAGE.replace("softmax", f"{drawn}。"))
+    assert "√d_k ⟦ d_k sqrt square root  根号  ⟧ </span>。" in html
+    assert not re.search("[XY]|mi>", html)
+
+
+def test_exercises_and_references_weigh_little() -> None:
+    last = '<h2 id="exercises">练习</h2><p>难</p>'
+    html = prepared(PAGE.replace("</article>", f"{last}</article>"))
+    little = 'data-pagefind-weight="0.1"'
+    assert f'<h2 {little} id="exercises"> 练习 </h2> ⟧ <div {little}>' in html
+    assert little not in prepared(PAGE)
+
+
+def test_misspelt_words_are_near_those_of_the_glossary() -> None:
+    script = Path("docs/assets/search.js").read_text("utf-8")
+    (functions,) = re.findall(
+        r"(?s)const distance = .*?(?=const bare)", script
+    )
+    engine = MiniRacer()
+    engine.eval(re.sub("(?m)^const", "var", functions))
+    assert engine.call("distance", "atention", "attention") == 1
+    assert engine.call("distance", "lenght", "length") == 1
+    assert engine.call("distance", "位置编玛", "位置编码") == 1
+    words = ["decoder", "encoder", "pre-norm"]
+    assert engine.call("nearest", "encodr", words, 1) == "encoder"
+    assert engine.call("nearest", "prenrom", words, 1) == "pre-norm"
+    assert engine.eval('nearest("elephant", ["decoder"], 2) === undefined')
 
 
 def test_an_edition_is_indexed(tmp_path: Path) -> None:
