@@ -64,7 +64,7 @@ UNEVEN = set(
         "adaptive adaptive-layers checkpoints checks "
         "cli compute confidence configurations "
         "fast-decoding grammar "
-        "machine many-devices mask-predict package "
+        "many-devices mask-predict package "
         "perturbations preface pretrained-files processes "
         "robust scale-plan "
         "text-generation texts training-loop"
