@@ -24,8 +24,8 @@ N_STEPS = 1500
 RATES = (0.01, 0.03)
 SINKS = {
     "none": "softmax",
-    "zero": "softmax₁，零汇 | softmax₁, zero sink",
-    "learnt": "学来的汇 | learnt sink",
+    "zero": "softmax₁，零汇点 | softmax₁, zero sink",
+    "learnt": "学来的汇点 | learnt sink",
 }
 FIRST = {
     False: "没有 | absent",
