@@ -1,6 +1,6 @@
 """Encoder-only, encoder–decoder, decoder-only: who may attend to whom."""
 
-from literate.drawing import CELL, Drawing
+from literate.drawing import CELL, Drawing, same
 
 
 N = 3  # tokens that are read, and as many that are written
@@ -26,7 +26,7 @@ def panel(middle, title, model, use):
 panel(
     76,
     "纯编码器 | encoder-only",
-    "BERT",
+    same("BERT"),
     "分类、填空 | classify, fill gaps",
 )
 left = 76 - N * CELL
@@ -37,7 +37,7 @@ small(left - 6, TOP + N * CELL, "读 | read", "end")
 panel(
     232,
     "编码器–解码器 | encoder–decoder",
-    "Transformer、T5 | Transformer, T5",
+    "Transformer 和 T5 | Transformer and T5",
     "读一段，写一段 | read one, write another",
 )
 left = 232 - N * CELL - GAP / 2
@@ -54,7 +54,7 @@ for y, label in ((TOP, "读 | read"), (low, "写 | write")):
 panel(
     388,
     "纯解码器 | decoder-only",
-    "GPT",
+    same("GPT"),
     "接着写 | continue",
 )
 left = 388 - N * CELL
