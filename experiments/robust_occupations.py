@@ -167,6 +167,5 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     rows = [
         [title, *(percent(results[f"{way}: {name}"], 0) for name in columns)]
         for way, title in NAMES.items()
-        if way != "all counterparts"
     ]
     return {"occupations": [head, *rows]}

@@ -59,7 +59,12 @@ def encode(tokenizer: WordTokenizer, pairs: list[Inference]) -> list[Example]:
     ]
 
 
-def train(training: list[Inference], seed: int) -> SequenceClassifier:
+def train(
+    training: list[Inference],
+    seed: int,
+    n_epochs: int = EPOCHS,
+    learning_rate: float = 2e-3,
+) -> SequenceClassifier:
     tokenizer = tokenizer_of_all()
     torch.manual_seed(seed)
     model = SequenceClassifier(
@@ -77,8 +82,8 @@ def train(training: list[Inference], seed: int) -> SequenceClassifier:
     train_classifier(
         model,
         TextBatches(encode(tokenizer, training), seed=seed),
-        n_epochs=EPOCHS,
-        learning_rate=2e-3,
+        n_epochs=n_epochs,
+        learning_rate=learning_rate,
         weight_decay=0.1,
         seed=seed,
     )
@@ -160,7 +165,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "捷径对 | shortcut right",
         *COLUMNS.values(),
     ]
-    counts = [row(str(n), f"{n:,}") for n in COUNTS if n != 10]
+    counts = [row(str(n), f"{n:,}") for n in COUNTS]
     short = dict(
         zip(
             HEURISTICS,
