@@ -7,6 +7,8 @@ fitted, and what is right in training and wrong in the test was learnt by
 heart. Test pairs that stand in the training set are left out.
 """
 
+from collections.abc import Sequence
+
 import torch
 
 from attention_book.models.text import SequenceClassifier
@@ -36,23 +38,37 @@ def share_right(model: SequenceClassifier, pairs: list[Inference]) -> float:
     return torch.eq(found, label).double().mean().item()
 
 
-def run(seed: int) -> dict[str, float]:
+def measure(n: int, seed: int, n_epochs: int) -> dict[str, float]:
+    """Train with n counterexamples of each kind; judge training and test."""
     drawn = make_inferences(N_TEST, N_TEST_COUNTEREXAMPLES, seed=1000 + seed)
+    training = make_inferences(N_TRAIN, n * len(HEURISTICS), seed=seed)
+    seen = {(pair.premise, pair.hypothesis) for pair in training}
+    test = [p for p in drawn if (p.premise, p.hypothesis) not in seen]
+    model = train(training, seed, n_epochs, LEARNING_RATE)
+    results: dict[str, float] = {
+        f"{n}: test pairs left out": len(drawn) - len(test)
+    }
+    for part, pairs in (("training", training), ("test", test)):
+        results[f"{n}, {part}"] = share_right(model, pairs)
+        for name, value in evaluate(model, pairs).items():
+            results[f"{n}, {part}: {name}"] = value
+    return results
+
+
+def run(seed: int) -> dict[str, float]:
     results: dict[str, float] = {}
     for n in COUNTS:
-        training = make_inferences(N_TRAIN, n * len(HEURISTICS), seed=seed)
-        seen = {(pair.premise, pair.hypothesis) for pair in training}
-        test = [p for p in drawn if (p.premise, p.hypothesis) not in seen]
-        model = train(training, seed, EPOCHS, LEARNING_RATE)
-        results[f"{n}: test pairs left out"] = len(drawn) - len(test)
-        for part, pairs in (("training", training), ("test", test)):
-            results[f"{n}, {part}"] = share_right(model, pairs)
-            for name, value in evaluate(model, pairs).items():
-                results[f"{n}, {part}: {name}"] = value
+        results |= measure(n, seed, EPOCHS)
     return results
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    return {"fitted": table(results, COUNTS)}
+
+
+def table(
+    results: dict[str, list[float]], counts: Sequence[int]
+) -> list[list[str]]:
     parts = {"training": "训练 | training", "test": "测试 | test"}
     rows = [
         [
@@ -63,7 +79,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                 for name in ("no overlap", *COLUMNS)
             ),
         ]
-        for n in COUNTS
+        for n in counts
         for part, title in parts.items()
         for zh, en in [title.split(" | ")]
     ]
@@ -73,4 +89,4 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "不重叠 | no overlap",
         *COLUMNS.values(),
     ]
-    return {"fitted": [list(x) for x in zip(head, *rows, strict=True)]}
+    return [list(x) for x in zip(head, *rows, strict=True)]

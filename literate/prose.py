@@ -62,11 +62,11 @@ NOT_YET = {
 UNEVEN = set(
     (
         "adaptive adaptive-layers checkpoints checks "
-        "cli compute confidence configurations "
+        "cli compute configurations "
         "fast-decoding grammar "
         "many-devices mask-predict package "
         "perturbations preface pretrained-files processes "
-        "robust scale-plan "
+        "scale-plan "
         "text-generation texts training-loop"
     ).split()
 )
