@@ -64,7 +64,7 @@ UNEVEN = set(
         "adaptive adaptive-layers checkpoints checks "
         "cli compute configurations "
         "fast-decoding grammar "
-        "many-devices mask-predict package "
+        "mask-predict package "
         "perturbations preface pretrained-files processes "
         "scale-plan "
         "text-generation texts training-loop"
