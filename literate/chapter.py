@@ -25,7 +25,7 @@ NAV = Path("mkdocs.yml")
 SOURCE = Path("docs/source")  # pages of code that no reader of the book need read in order
 PACKAGE = "attention_book"
 LISTED = re.compile(r"^ +- (\S+\.md)$", re.M)  # a page in the navigation
-NO_CHAPTER = re.compile(r"(.*/)?index\.md|api/.*|glossary\.md")
+NO_CHAPTER = re.compile(r"(.*/)?index\.md|api/.*|(?:glossary|history)\.md")
 
 
 class Twin(NamedTuple):

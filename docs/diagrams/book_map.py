@@ -1,19 +1,45 @@
 """The parts of the book, what each leads to, and the chapters in it."""
 
+from literate.chapter import order
 from literate.drawing import CELL, Area, Drawing, chapters_of, same
 
 
 WIDE = 206
-HIGH = 122
+HIGH = 140
 CAUSAL = [[0.7 if j <= i else None for j in range(3)] for i in range(3)]
-drawing = Drawing(height=434)
+# The road that leads straight to language models, as the preface has it.
+SHORT = """
+attention/pooling attention/scoring attention/by-hand attention/recurrent
+attention/multi-head attention/positions transformer/encoder
+transformer/residuals transformer/decoder transformer/training
+transformer/decoding language/language-models fast/cache fast/flash
+trust/interpret trust/myths
+""".split()
+drawing = Drawing(height=488)
 
 
-def part(x: float, y: float, name: str, aim: str, chapters: str) -> Area:
+def road(folder: str) -> str:
+    """The chapters of a part that the short road takes."""
+    numbers = [
+        number
+        for path, number in order().items()
+        if path.relative_to("docs").with_suffix("").as_posix() in SHORT
+        and path.parent.name == folder
+    ]
+    if not numbers:
+        return "短路不经过 | not on the short road"
+    zh, en = "、".join(map(str, numbers)), ", ".join(map(str, numbers))
+    return f"短路：{zh} | short road: {en}"
+
+
+def part(x: float, y: float, name: str, aim: str, folder: str) -> Area:
     """A frame with its name above; aim and chapters stand below its picture."""
     frame = drawing.group(x, y, WIDE, HIGH, name)
     drawing.text(x + 10, y + 88, aim, anchor="start", small=True)
-    drawing.text(x + 10, y + 106, chapters, anchor="start", small=True)
+    drawing.text(
+        x + 10, y + 106, chapters_of(folder), anchor="start", small=True
+    )
+    drawing.text(x + 10, y + 124, road(folder), anchor="start", small=True)
     return frame
 
 
@@ -22,7 +48,7 @@ attention = part(
     8,
     "第一部 注意力 | I. Attention",
     "从加权平均到多头注意力 | one average, then many heads",
-    chapters_of("attention"),
+    "attention",
 )
 x, y = attention.x + 14, attention.y + 30
 drawing.cells(x, y, 3, 1, "a", weights=[[0.15], [0.75], [0.1]])
@@ -36,7 +62,7 @@ transformer = part(
     8,
     "第二部 Transformer | II. Transformer",
     "搭起来，训练，翻译 | build, train, translate",
-    chapters_of("transformer"),
+    "transformer",
 )
 x, y = transformer.x + 12, transformer.y + 34
 encoder = drawing.box(x, y, 80, 30, "编码器 | encoder")
@@ -45,10 +71,10 @@ drawing.arrow(encoder.right(), decoder.left())
 
 language = part(
     8,
-    156,
+    174,
     "第三部 语言模型 | III. Language models",
     "BERT、GPT、别人的权重 | BERT, GPT, others' weights",
-    chapters_of("language"),
+    "language",
 )
 x, y = language.x + 30, language.y + 36
 tokens = drawing.cells(x, y + 14, 1, 3, "x")
@@ -57,10 +83,10 @@ drawing.arrow(tokens.right(), following.left())
 
 fast = part(
     246,
-    156,
+    174,
     "第四部 快与长 | IV. Fast and long",
     "用好一块 GPU，再用很多块 | one GPU, then many",
-    chapters_of("fast"),
+    "fast",
 )
 x, y = fast.x + 12, fast.y + 36
 one = drawing.box(x, y, 44, 26, same("GPU"))
@@ -71,10 +97,10 @@ drawing.line(two.right(), three.left())
 
 vision = part(
     8,
-    304,
+    340,
     "第五部 文字之外 | V. Beyond text",
     "图像、语音、图、填空 | images, speech, graphs",
-    chapters_of("beyond"),
+    "beyond",
 )
 x, y = vision.x + 24, vision.y + 30
 image = drawing.cells(x, y + 7, 2, 3, "x")
@@ -83,10 +109,10 @@ drawing.arrow(image.right(), patches.left())
 
 trust = part(
     246,
-    304,
+    340,
     "第六部 看懂与信任 | VI. Seeing and trusting",
     "看懂它，检验它 | see into it, test it",
-    chapters_of("trust"),
+    "trust",
 )
 x, y = trust.x + 30, trust.y + 30
 for row in range(3):
