@@ -6,7 +6,7 @@ from literate.drawing import CELL, Area, Drawing, chapters_of, same
 
 WIDE = 206
 HIGH = 140
-CAUSAL = [[0.7 if j <= i else None for j in range(3)] for i in range(3)]
+CAUSAL = [[1.0, None, None], [0.4, 0.6, None], [0.2, 0.3, 0.5]]
 # The road that leads straight to language models, as the preface has it.
 SHORT = """
 attention/pooling attention/scoring attention/by-hand attention/recurrent
@@ -124,7 +124,7 @@ weights = drawing.cells(
     3,
     3,
     "a",
-    weights=[[0.9, 0.1, 0.1], [0.1, 0.9, 0.5], [0.1, 0.3, 0.95]],
+    weights=[[0.8, 0.1, 0.1], [0.05, 0.6, 0.35], [0.05, 0.2, 0.75]],
 )
 drawing.arrow((x + 4 * CELL + 3, weights.centre[1]), weights.left())
 
