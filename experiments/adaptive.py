@@ -163,40 +163,37 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    few, many = STEPS
+    columns = [(steps, n) for steps in STEPS for n in (16, 1024)]
     pairs = [["权重 | weights"]]
-    pairs[0] += [f"{n:,} 对 | {n:,} pairs" for n in N_PAIRS]
-    for name, factor in (
-        ("softmax", "x 1"),
-        ("softmax", "x log n"),
-        ("entmax15", "x 1"),
-        ("entmax15", "x log n"),
-        ("sparsemax", "x 1"),
-        ("sparsemax", "x log n"),
-    ):
-        title = (
-            KIND_NAMES[name]
-            + {"x 1": "", "x log n": " × $\\log_{16} n$"}[factor]
-        )
-        keys = [f"{few} steps, {name} {factor}, {n} pairs" for n in N_PAIRS]
-        pairs.append([title, *(spread(results[key]) for key in keys)])
+    pairs[0] += [
+        f"{steps:,} 步，{n:,} 对 | {steps:,} steps, {n:,} pairs"
+        for steps, n in columns
+    ]
+    factors = {"x 1": "", "x 2": " × 2", "x log n": " × $\\log_{16} n$"}
+    for name, kind in KIND_NAMES.items():
+        for factor, title in factors.items():
+            keys = [
+                f"{steps} steps, {name} {factor}, {n} pairs"
+                for steps, n in columns
+            ]
+            pairs.append(
+                [kind + title, *(spread(results[key], 4) for key in keys)]
+            )
     alphas = [
         [
             "权重 | weights",
             "查找，α | lookup, α",
-            "1,024 对的误差 | error with 1,024 pairs",
+            "1,024 对的误差 | error, 1,024 pairs",
             "数字，12 个头的 α | digits, α of 12 heads",
             "正确率 | accuracy",
         ]
     ]
-    key = f"{many} steps, {{}} x {{}}, {max(N_PAIRS)} pairs"
+    key = f"{max(STEPS)} steps, {{}} x {{}}, {max(N_PAIRS)} pairs"
     for name, alpha in (("softmax", 1), ("entmax15", 1.5), ("sparsemax", 2)):
         error = spread(results[key.format(name, 1)])
         right = percent(results[f"{name}, digits"])
         fixed = f"{alpha}"
         alphas.append([KIND_NAMES[name], fixed, error, fixed, right])
-    error = spread(results[key.format("softmax", "log n")])
-    alphas.append(["softmax × $\\log_{16} n$", "1", error, "–", "–"])
     for start in STARTS:
         heads = [
             results[f"alpha {start}, digits, head {i}"] for i in range(12)

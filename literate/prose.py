@@ -61,7 +61,7 @@ NOT_YET = {
 # Chapters whose Chinese has not been written anew yet.
 UNEVEN = set(
     (
-        "adaptive adaptive-layers checkpoints checks "
+        "checkpoints checks "
         "cli compute configurations "
         "fast-decoding grammar "
         "mask-predict package "

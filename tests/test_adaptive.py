@@ -38,6 +38,7 @@ from attention_book.interpret import (
 )
 from attention_book.interpret.heads import PrunedAttention
 from attention_book.io import save_model
+from experiments import adaptive_alpha
 from experiments.attention_tasks import (
     log_n,
     recall,
@@ -585,6 +586,22 @@ def test_one_seed_lies_within_the_recorded_spread() -> None:
     assert accuracy > 0.99
     assert max(spans) > 6  # and the ramp reaches 2 farther
     assert sum(spans) / 4 < 4
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
+def test_starts_of_alpha_meet_at_a_larger_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adaptive_alpha, "TIMES", (100,))
+    found = adaptive_alpha.run(seed=0)
+    key = "rate {}, start {}, 100 steps, alpha".format
+    apart, near = (
+        [found[key(rate, start)] for start in adaptive_alpha.STARTS]
+        for rate in adaptive_alpha.RATES
+    )
+    assert 1.17 < min(apart) < 1.25 < 1.77 < max(apart) < 1.92
+    assert max(near) - min(near) < 0.2
 
 
 @pytest.mark.usefixtures("unchecked")
