@@ -65,7 +65,7 @@ UNEVEN = set(
         "cli compute configurations "
         "fast-decoding grammar "
         "mask-predict package "
-        "perturbations pretrained-files processes "
+        "pretrained-files processes "
         "scale-plan "
         "text-generation texts training-loop"
     ).split()
