@@ -2,6 +2,7 @@
 
 import io
 import re
+from base64 import b64decode, b64encode
 from typing import Any
 from unittest.mock import patch
 
@@ -9,17 +10,14 @@ from literate.blocks import split_label
 
 
 WIDE = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
-IMAGE = re.compile(
-    r'<image [^>]*translate\(0 -([\d.]+)\)" x="([\d.-]+)" y="([\d.-]+)"'
-    r' width="([\d.]+)" height="([\d.]+)"'
-)
-TEXT = re.compile(r'<text style="(?![^"]*fill:)([^"]*)"([^>]*)>')
-PLACE = re.compile(r'x="([\d.-]+)" y="([\d.-]+)"|translate\(([\d.-]+) ([\d.-]+)\)')
+PIXELS = re.compile(r'(?<=xlink:href="data:image/png;base64,)[^"]*')
 LEGIBLE = 9  # pixels
 INK = "#e2ded5"
+NIGHT = "#16171b"
 # What is dark on a light ground, and what takes its place on a dark one.
 DARK = {
     "#000000": INK,
+    "#ffffff": NIGHT,
     "#808080": "#9a978f",
     "#3f51b5": "#8c9eff",
     "#d95f02": "#ff9249",
@@ -74,26 +72,29 @@ def figure_svg(figure: Any, edition: str) -> str:
 
 
 def dark(svg: str) -> str:
-    """A figure for a dark ground: lines and letters turn light, images stay as they are.
-
-    Letters that stand on an image stay dark as well, since the image is still light there.
-    """
-    images = [
-        (x, height_of - y - height, x + width, height_of - y)
-        for height_of, x, y, width, height in (map(float, found) for found in IMAGE.findall(svg))
-    ]
-
-    def letters(text: re.Match[str]) -> str:
-        place = PLACE.search(text[2])
-        x, y = (float(n) for n in place.groups() if n) if place else (0.0, 0.0)
-        on_image = any(a <= x <= c and b <= y <= d for a, b, c, d in images)
-        return f'<text style="fill: #000; {text[1]}"{text[2]}>' if on_image else text[0]
-
-    pixels = re.split(r'(xlink:href="data:[^"]*")', svg)  # whose letters may look like a colour
-    for i in range(0, len(pixels), 2):
-        pixels[i] = re.sub("#[0-9a-f]{6}", lambda hue: DARK.get(hue[0], hue[0]), pixels[i])
+    """A figure for a dark ground: what is dark turns light, and what is light dark."""
+    parts = PIXELS.split(svg)  # letters of pixels may look like a colour
+    images = [_dark_pixels(pixels) for pixels in PIXELS.findall(svg)]
+    for i, part in enumerate(parts):
+        parts[i] = re.sub("#[0-9a-f]{6}", lambda hue: DARK.get(hue[0], hue[0]), part)
     light = f"text {{fill: {INK}}} *{{stroke-linejoin"  # what says nothing of its colour is black
-    return TEXT.sub(letters, "".join(pixels)).replace("*{stroke-linejoin", light, 1)
+    whole = "".join(text for pair in zip(parts, [*images, ""], strict=True) for text in pair)
+    return whole.replace("*{stroke-linejoin", light, 1)
+
+
+def _dark_pixels(pixels: str) -> str:
+    """An image whose colours keep their hue, and turn from light to dark or back."""
+    import numpy as np
+    from PIL import Image
+
+    image = np.asarray(Image.open(io.BytesIO(b64decode(pixels))).convert("RGBA"))
+    colours = image[..., :3] / 255
+    colours = colours + 1 - colours.max(-1, keepdims=True) - colours.min(-1, keepdims=True)
+    colours = 0.09 + 0.85 * colours  # white is as dark as the page, and black as light as its ink
+    turned = np.concatenate([np.round(255 * colours).astype("uint8"), image[..., 3:]], axis=-1)
+    drawn = io.BytesIO()
+    Image.fromarray(turned).save(drawn, "png")
+    return b64encode(drawn.getvalue()).decode()
 
 
 def size(svg: str) -> tuple[int, int]:
