@@ -63,7 +63,11 @@ class Edition(BasePlugin):  # type: ignore[type-arg, no-untyped-call]
         self.book.plugins["edition"] = self
         self.book.plugins.on_startup(command="build", dirty=False)
         build(self.book)
-        search.index(Path(self.book.site_dir))
+        site = Path(self.book.site_dir)
+        shutil.rmtree(site / "assets/javascripts")  # the theme's, which no page loads
+        for unused in site.glob("assets/stylesheets/*.map"):
+            unused.unlink()
+        search.index(site)
 
     def show(self, path: Path) -> None:
         """Weave and render a page; only when nothing is wrong with it, replace it in site/."""

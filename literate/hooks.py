@@ -38,6 +38,7 @@ def on_config(config: MkDocsConfig) -> None:
             return [localise(item) for item in value] + (made if "api/index.md" in value else [])
         return pick(value, edition) if isinstance(value, str) else value
 
+    config.plugins["autorefs"].scan_toc = False  # or set[…] in a signature led to a heading
     for key in ("site_name", "site_description", "copyright", "nav", "extra"):
         config[key] = localise(config[key])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -49,6 +50,9 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     edition = str(config.theme["language"])
     if edition == "zh":  # the one word that mkdocstrings does not translate
         html = html.replace("  Bases: <code>", "  基类：<code>")
+        html = html.replace(
+            '<div class="doc doc-contents', '<div lang="en" class="doc doc-contents'
+        )
     try:
         if page.file.src_uri.endswith(".ipynb"):
             html = lab(html, page, config, files)

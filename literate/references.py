@@ -76,7 +76,9 @@ def refer(text: str, page: Chapter) -> str:
         if number < 0:
             raise lost(found, "leads to a page without number; name it by its title")
         shown = {"章": f"第 {number} 章", "#": f"{number}"}.get(label, f"{label} {number}")
-        return f"[{shown}]({path}{section or ''})"
+        shown = shown.replace(" ", "\N{NO-BREAK SPACE}")
+        gap = " " if label == "#" and HAN.match(text, found.end()) else ""
+        return f"[{shown}]({path}{section or ''}){gap}"
 
     return REFERENCE.sub(add, CHAPTER.sub(name_chapter, text))
 

@@ -105,6 +105,9 @@
   const follow = () => {
     const last = heads.filter((head) => head.getBoundingClientRect().top < 120).pop();
     for (const [id, link] of places) link.toggleAttribute("data-here", id === last?.id);
+    const pane = document.querySelector(".md-sidebar--secondary .md-sidebar__scrollwrap");
+    const link = pane?.querySelector("[data-here]");
+    if (link) pane.scrollTop = link.offsetTop - pane.clientHeight / 2;
   };
   if (heads.length) {
     let waits = false;

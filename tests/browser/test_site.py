@@ -12,7 +12,16 @@ from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from bs4 import BeautifulSoup
+from playwright.sync_api import (
+    Browser,
+    Page,
+    ViewportSize,
+    expect,
+)
+from playwright.sync_api import (
+    TimeoutError as TooLate,
+)
 
 from attention_book.generation import Translator
 from attention_book.interpret.explanations import explain_sentence
@@ -543,6 +552,75 @@ def test_print_is_a_clean_chapter(visit: Visitor) -> None:
     assert page.locator(".md-content details[open]").count() == 0
 
 
+TABLES = [
+    path
+    for path in PAGES
+    if "<table" in (ROOT / "site" / path / "index.html").read_text("utf-8")
+]
+CUT = """() => [...document.querySelectorAll("article table")]
+  .filter(table => table.getBoundingClientRect().right > innerWidth + 1)
+  .map(table => table.textContent.slice(0, 60))"""
+
+
+def test_no_table_is_cut_on_paper(tour: Visitor) -> None:
+    """A4 within its margins is some 690 pixels wide."""
+    assert len(TABLES) > 60
+    tour.page.emulate_media(media="print")
+    tour.page.set_viewport_size({"width": 690, "height": 1000})
+    cut = {}
+    for path in TABLES:
+        if found := tour.open(f"/{path}/").evaluate(CUT):
+            cut[path] = found
+    tour.page.emulate_media(media="screen")
+    tour.page.set_viewport_size(WIDE)
+    assert cut == {}
+
+
+# What is to be seen of a sidebar is where the reader is.
+IN_SIGHT = """selector => {
+  const entry = document.querySelector(selector);
+  const box = entry?.getBoundingClientRect();
+  return !box || box.top >= 0 && box.bottom <= innerHeight;
+}"""
+
+
+def test_the_sidebars_show_where_the_reader_is(tour: Visitor) -> None:
+    low: ViewportSize = {"width": 1280, "height": 800}
+    tour.page.set_viewport_size(low)
+    lost = []
+    for path in PAGES:
+        page = tour.open(f"/{path}/")
+        page.wait_for_function(IN_SIGHT, arg="#contents [aria-current]")
+        end = "scrollTo(0, 0.7 * document.body.scrollHeight)"
+        page.evaluate(end)
+        try:
+            page.wait_for_function(IN_SIGHT, arg="[data-here]", timeout=2000)
+        except TooLate:
+            lost.append(path)
+    tour.page.set_viewport_size(WIDE)
+    assert lost == []
+
+
+def test_no_word_is_one_of_the_machines() -> None:
+    """Left by a plugin, or set as a typewriter sets it."""
+    for path in PAGES:
+        html = (ROOT / "site" / path / "index.html").read_text("utf-8")
+        assert "wzxhzdk" not in html, path
+        if path.startswith("en/") and "/api/" not in path:
+            article = BeautifulSoup(html, "html.parser").article
+            for code in article(["code", "pre", "script", "svg", "math"]):
+                code.decompose()
+            for formula in article(class_="arithmatex"):
+                formula.decompose()
+            straight = [
+                text for text in article.stripped_strings if '"' in text
+            ]
+            assert straight == [], path
+    html = (ROOT / "site/zh/api/attention/index.html").read_text("utf-8")
+    assert html.count('lang="en" class="doc doc-contents') > 10
+    assert not (ROOT / "site/en/assets/javascripts").exists()
+
+
 @pytest.mark.parametrize("options", [{"color_scheme": "dark"}])
 def test_the_first_shade_is_the_systems(
     visit: Visitor, options: dict[str, object]
@@ -679,8 +757,10 @@ def test_on_a_phone_a_tap_explains_and_a_second_one_leads_on(
 
 @pytest.mark.parametrize("path", ["/nothing", "/en/nothing/at/all"])
 def test_what_is_not_there_says_so(visit: Visitor, path: str) -> None:
+    visit.open("/en/").evaluate("localStorage.setItem('shade', 'slate')")
     page = visit.open(path)
-    expect(page.get_by_text("There is no such page.")).to_be_visible()
+    expect(page.locator("h1")).to_contain_text("There is no such page")
+    expect(page.locator("html")).to_have_class("slate")
     assert len(visit.faults) == 2  # the page itself, and the console's word
     visit.faults.clear()
     page.locator("a[lang=en]").click()
