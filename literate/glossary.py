@@ -163,12 +163,21 @@ def link(
 
 
 def tips(used: Iterable[Term], language: str) -> str:
-    """The definitions of the terms that a page links to, for the style sheet and script to show."""
-    return "".join(
-        f'<p class="tip" role="tooltip" popover="manual" id="tip-{term.id}-{language}" '
-        f'lang="{language}">{escape(term.means(language))}</p>\n'
-        for term in used
-    )
+    """What the terms that a page links to mean, for the style sheet and script to show.
+
+    Before it stands the name in the other language, after it the chapter that explains it.
+    """
+    other = "en" if language == "zh" else "zh"
+
+    def tip(term: Term) -> str:
+        where = f"第 {term.number} 章" if language == "zh" else f"Chapter {term.number}"
+        return (
+            f'<p class="tip" role="tooltip" popover="manual" id="tip-{term.id}-{language}" '
+            f'lang="{language}"><b lang="{other}">{escape(term.forms(other)[0])}</b> '
+            f"{escape(term.means(language))}{f' <i>{where}</i>' if term.number >= 0 else ''}</p>\n"
+        )
+
+    return "".join(map(tip, used))
 
 
 def find(text: str, language: str, book: Sequence[Term]) -> Iterator[tuple[int, int, Term]]:

@@ -263,7 +263,8 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
         for language, means in (("zh", "一种掩码。"), ("en", "A mask.")):
             tip = f"tip-causal-mask-{language}"
             assert page.count(f'aria-describedby="{tip}" class="term"') == 1
-            assert page.count(f'id="{tip}" lang="{language}">{means}<') == 1
+            assert page.count(f'id="{tip}" lang="{language}"><b ') == 1
+            assert page.count(f"</b> {means} <i>") == 1
         check_lab(site, edition)
 
 

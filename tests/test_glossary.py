@@ -1,5 +1,6 @@
 """A term is found where it stands as a word, and is explained once a page."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,8 +162,11 @@ def test_what_a_term_means_is_plain_text() -> None:
     key = next(term for term in BOOK if term.id == "key")
     assert tips([key], "zh") == (
         '<p class="tip" role="tooltip" popover="manual" id="tip-key-zh" '
-        'lang="zh">比较 a &lt; b。</p>\n'
+        'lang="zh"><b lang="en">key</b> 比较 a &lt; b。</p>\n'
     )
+    (tip,) = tips([replace(key, number=2)], "en").splitlines()
+    assert tip.endswith("Compares a &lt; b. <i>Chapter 2</i></p>")
+    assert '<b lang="zh">键</b>' in tip
 
 
 def test_an_entry_has_both_names_and_says_what_not_to_write() -> None:
