@@ -364,8 +364,6 @@ def test_a_translator_wants_a_model_and_tokenizers() -> None:
 def test_what_is_taken_for_something_else_is_named() -> None:
     with pytest.raises(ValueError, match="wanted a TransformerConfig, got 10"):
         Transformer(1000)
-    with pytest.raises(ValueError, match="must be several words, got 'a b'"):
-        WordTokenizer("a b")
     with pytest.raises(FileNotFoundError, match="bert: wanted a folder with"):
         from_pretrained("bert")
     assert ComputeConfig("cpu") == ON_CPU

@@ -1,4 +1,4 @@
-# Made from docs/transformer/corpus.md (1a3f026f46a3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (0a38d9ed6bd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The tokenizer of words. Explained in the chapter "A corpus"."""
 
 import itertools
@@ -21,8 +21,6 @@ class WordTokenizer:
     """Whole words as tokens; the vocabulary has the special tokens first."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        if isinstance(words, str):
-            raise ValueError(f"words must be several words, got {words!r}")
         self.words = list(words)
         self.token_ids = {word: i for i, word in enumerate(words)}
 

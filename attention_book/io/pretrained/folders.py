@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (228399f461ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (6a5d5ed1d927). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Folders of transformers, read and written.
 
 Explained on the page "Folders of pretrained models".
@@ -195,7 +195,7 @@ def from_pretrained(folder: str | Path) -> Pretrained:
     folder = Path(folder)
     if not folder.exists():
         raise FileNotFoundError(
-            f"{folder}: wanted a folder with config.json, not a name of the hub"
+            f"{folder}: wanted a folder with config.json, not a hub's name"
         )
     entries = read_json(folder / "config.json")
     if not (folder / _WEIGHTS).exists():
