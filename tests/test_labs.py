@@ -69,7 +69,10 @@ def test_a_lab_is_woven_as_a_notebook_with_both_languages(
     ]
     titles = [cell.source for cell in book.cells[:2]]
     assert titles == ["# 苹果", "# Apple"]
-    assert "，见[第 1 章](../attention/pooling.md#a)" in book.cells[2].source
+    assert (
+        "，见[第\xa01\xa0章](../attention/pooling.md#a)"
+        in book.cells[2].source
+    )
     assert book.metadata[labs.ABOUT] == {"a": "b", "ids": ["apple"]}
     alt = {"zh": "一个苹果", "en": "An apple"}[edition]
     figure = book.cells[4].outputs[1].data

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (9d482dc26b38). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (8423be57832f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Commands exercise and check. Explained on the page "The command line"."""
 
 import contextlib
@@ -21,7 +21,6 @@ from rich.cells import cell_len
 from typer import Argument, Option
 
 from attention_book.cli.app import app, print_error
-from attention_book.io.files import check_regular
 
 
 __all__ = []
@@ -143,7 +142,8 @@ def _exercise(
 def _read_id(file: Path, language: str | None) -> str:
     """Return the id in a reader's file, if it can be run."""
     try:
-        check_regular(file)
+        if file.exists() and not file.is_file():
+            raise OSError("wanted a file, got a folder, device or pipe")
         text = file.read_text("utf-8-sig")
         with warnings.catch_warnings(action="ignore"):
             compile(text, str(file), "exec")
