@@ -38,7 +38,8 @@ def on_config(config: MkDocsConfig) -> None:
             return [localise(item) for item in value] + (made if "api/index.md" in value else [])
         return pick(value, edition) if isinstance(value, str) else value
 
-    config.plugins["autorefs"].scan_toc = False  # or set[…] in a signature led to a heading
+    autorefs: Any = config.plugins["autorefs"]
+    autorefs.scan_toc = False  # or set[…] in a signature led to a heading
     for key in ("site_name", "site_description", "copyright", "nav", "extra"):
         config[key] = localise(config[key])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
