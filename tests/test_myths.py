@@ -16,7 +16,7 @@ from literate.chapter import Chapter, Twin, defined_in, read, read_all
 
 
 MYTHS = Path("docs/trust/myths.md")
-CLAIM = re.compile(r"“(.+)” \| \"(.+)\"")
+CLAIM = re.compile(r"“(.+)” \| “(.+)”")
 BOX = re.compile(r'/// warning \| 误区：“(.+?)。?” \| Myth: "(.+?)\.?"')
 LINK = re.compile(r"\]\(([\w/.-]+\.md)?#(?!fig-|eq-)([\w-]+)\)")
 
