@@ -4,14 +4,15 @@ python -m literate.labs [NOTEBOOK …]    run them again, in place
 
 A lab stands in both languages: a Markdown cell tagged `zh` is followed by its twin, tagged
 `en`, and code cells belong to both. A cell that draws says in its metadata what there is to
-see: `"alt": {"zh": …, "en": …}`.
+see: `"alt": {"zh": …, "en": …}`, which stands below the figure. The notebook's metadata has the
+Chinese of the words in its figures: `"labels": {"loss": "损失", …}`.
 
 mkdocs-jupyter makes the page, out of what weave writes; here it becomes one like the others.
 """
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,17 @@ def split(path: Path, text: str) -> list[Block]:
     return found
 
 
-def figures(path: Path, cell: Any) -> dict[str, str]:
-    """The figures that a code cell drew, by the name of the file to keep each in."""
+def figures(path: Path, cell: Any, labels: Mapping[str, str] = {}) -> dict[str, str]:
+    """The figures that a code cell drew, by the name of the file to keep each in.
+
+    `labels` has what to write in the place of a word, see the notebook's metadata.
+    """
     data = [output.get("data", {}) for output in cell.get("outputs", ())]
     drawn = [one["image/svg+xml"] for one in data if "image/svg+xml" in one]
+    if labels:
+        longest_first = sorted(map(re.escape, labels), key=len, reverse=True)
+        word = re.compile(rf"(?<![\w-])({'|'.join(longest_first)})(?![\w-])(?=[^<>]*</text>)")
+        drawn = [word.sub(lambda found: labels[found[0]], one) for one in drawn]
     return {f"{path.stem}/{cell.id}-{n}.svg": svg for n, svg in enumerate(drawn)}
 
 

@@ -47,6 +47,7 @@ CHECKER = "docs/source/cli.md"
 FOLDED = "导入与公开的名字 | Imports and public names"
 CHECKS = "检查 | Checks"
 SHADES = (("", "light"), (".dark", "dark"))
+FIGURES = {"zh": "图", "en": "Figure"}
 NUMBERED = '<span class="number">{}</span> '
 # A link to the glossary as explain() makes it, which only Python-Markdown understands.
 TERM = re.compile(r"\[([^]]*)\]\(([^)]*)\)\{ \.term (aria-describedby=\"[^\"]*\") \}")
@@ -96,8 +97,10 @@ def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
     drawn: dict[str, str] = {}
     if is_lab:
         write(place, weave_lab(page, edition, about, book))
-        for cell in nbformat.reads(page.text, as_version=4).cells:
-            drawn |= labs.figures(page.path, cell)
+        given_lab = nbformat.reads(page.text, as_version=4)
+        labels = given_lab.metadata.get("labels", {}) if edition == "zh" else {}
+        for cell in given_lab.cells:
+            drawn |= labs.figures(page.path, cell, labels)
     else:
         front = [*given.split("\n")[1:-1], *(f"{key}: {json.dumps(about[key])}" for key in about)]
         write(place, "\n".join(["---", *front, "---", "", weave(page, edition, book)]))
@@ -178,6 +181,7 @@ def weave_lab(
     cells: list[Any] = []
     given = nbformat.reads(lab.text, as_version=4)
     code = (cell for cell in given.cells if cell.cell_type == "code")
+    drawn = [file for cell in given.cells for file in labs.figures(lab.path, cell)]
     ids: list[str] = []
     for part in explained.parts:
         if isinstance(part, Twin):
@@ -188,7 +192,7 @@ def weave_lab(
             cells += _tagged(f"{marks} {zh}", f"{marks} {en}", lab)
             ids.append(id_)
         elif part.info == "python":
-            cells.append(_with_figures(next(code), lab, edition))
+            cells.append(_with_figures(next(code), lab, edition, drawn))
     if tips := [line for line in explained.tips.split("\n") if f'lang="{edition}">' in line]:
         cells.append(v4.new_markdown_cell("\n".join(["<div>", *tips, "</div>"])))
     for number, cell in enumerate(cells):
@@ -210,18 +214,21 @@ def _tagged(zh: str, en: str, lab: Chapter) -> list[Any]:
     ]
 
 
-def _with_figures(cell: Any, lab: Chapter, edition: str) -> Any:
+def _with_figures(cell: Any, lab: Chapter, edition: str, drawn: Sequence[str]) -> Any:
     """A code cell that shows what it drew as other pages do: a file for light, one for dark."""
     files = iter(labs.figures(lab.path, cell))
     for output in cell.outputs:
         if "image/svg+xml" in output.get("data", ()):
-            file = Path(next(files))  # in the folder that the page will be
-            alt = escape(cell.metadata.get("alt", {}).get(edition, ""))
+            name = next(files)
+            file = Path(name)  # in the folder that the page will be
+            number = NUMBERED.format(f"{FIGURES[edition]} {drawn.index(name) + 1}")
+            below = number + escape(cell.metadata.get("alt", {}).get(edition, ""))
             images = "".join(
-                f'<img class="{shade}" loading="lazy" alt="{alt}" src="{file.stem}{ending}.svg">'
+                f'<img class="{shade}" loading="lazy" alt="" src="{file.stem}{ending}.svg">'
                 for ending, shade in SHADES
             )
-            figure = f'<figure id="fig-{file.stem}">\n{images}\n</figure>'
+            below = f"<figcaption>{below}</figcaption>"  # which says what an `alt` would
+            figure = f'<figure id="fig-{file.stem}">\n{images}\n{below}\n</figure>'
             output.data = nbformat.from_dict({"text/html": figure})
     return cell
 

@@ -21,6 +21,10 @@ from literate.prose import problems
 from literate.weave import EDITIONS, weave_lab
 
 
+KEPT = re.compile(  # names of programs and classes, and pieces of an example
+    r"\w*[A-Z].*|timm|transformers|x-transformers|torch\.nn|\S*-(cpu|pytorch)|small|tiny"
+    r"|cannot|open| temporary| file| for| writing"
+)
 LABS = sorted((ROOT / labs.LABS).glob("*.ipynb"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MACHINE = re.compile(r"/(?:home|root|tmp|Users|work|usr|var)/|[A-Z]:\\")
@@ -78,10 +82,36 @@ def test_a_lab_is_woven_as_a_notebook_with_both_languages(
     figure = book.cells[4].outputs[1].data
     assert figure.keys() == {"text/html"}
     for shade, file in (("light", "code-0"), ("dark", "code-0.dark")):
-        image = f'class="{shade}" loading="lazy" alt="{alt}" src="{file}.svg"'
+        image = f'class="{shade}" loading="lazy" alt="" src="{file}.svg"'
         assert image in figure["text/html"]
+    number = {"zh": "图 1", "en": "Figure 1"}[edition]
+    below = f'<figcaption><span class="number">{number}</span> {alt}<'
+    assert below in figure["text/html"]
     drawn = labs.figures(labs.LABS / "apple.ipynb", small.cells[2])
     assert drawn == {"apple/code-0.svg": "<svg\n/>"}
+
+
+def test_words_in_figures_of_labs_are_chinese_there(small: Any) -> None:
+    text = "<text>{}</text><text>losses</text><text>train-loss</text>".format
+    svg = f'<svg><g id="loss">{text("loss (%)")}<text>2, loss</text></g></svg>'
+    small.cells[2].outputs[1].data["image/svg+xml"] = svg
+    labels = {"loss": "损失", "loss (%)": "损失百分比"}
+    (drawn,) = labs.figures(Path("a.ipynb"), small.cells[2], labels).values()
+    wanted = (
+        f'<svg><g id="loss">{text("损失百分比")}<text>2, 损失</text></g></svg>'
+    )
+    assert drawn == wanted
+
+
+@pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
+def test_no_word_of_a_labs_figures_is_left_in_english(path: Path) -> None:
+    notebook = nbformat.read(path, 4)
+    labels = notebook.metadata["labels"]
+    assert labels
+    for cell in notebook.cells:
+        drawn = "".join(labs.figures(path, cell, labels).values())
+        for text in re.findall("<text[^>]*>([^<]*)</text>", drawn):
+            assert not re.findall(r"[a-z]{3,}", KEPT.sub("", text)), text
 
 
 def shown(notebook: Any, edition: str, file: Path) -> str:
