@@ -289,9 +289,9 @@ def test_a_chapter_is_excused_until_it_keeps_the_limits(
     for name in ("README.md", "CONTRIBUTING.md", "docs/glossary.md"):
         (tmp_path / name).write_text("# 甲 | A\n", "utf-8")
     path = chapters / "apple.md"
-    path.write_text("一：句。\n\nA: sentence.\n", "utf-8")
+    path.write_text("一：：：：：：句。\n\nA: sentence.\n", "utf-8")
     (message,) = check(tmp_path)
-    assert "apple.md: 500.0 ： in a thousand Han" in message
+    assert "apple.md: 6.0 ： in a thousand Han" in message
     monkeypatch.setattr("literate.prose.UNEVEN", {"apple"})
     assert check(tmp_path) == []
     path.write_text("一句。\n\nA sentence.\n", "utf-8")
