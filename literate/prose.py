@@ -59,9 +59,7 @@ NOT_YET = {
     *("cache", "chunked-loss", "flash"),  # once the workshop's
 }
 # Chapters whose Chinese has not been written anew yet.
-UNEVEN = set(
-    "checkpoints checks cli compute fast-decoding grammar pretrained-files processes texts training-loop".split()
-)
+UNEVEN = set("checkpoints checks cli grammar pretrained-files processes training-loop".split())
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
 RULES = {
