@@ -59,7 +59,7 @@ NOT_YET = {
     *("cache", "chunked-loss", "flash"),  # once the workshop's
 }
 # Chapters whose Chinese has not been written anew yet.
-UNEVEN = set("checkpoints cli".split())
+UNEVEN = set("cli".split())
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"
 RULES = {
