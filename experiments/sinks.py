@@ -1,11 +1,13 @@
-"""Where weight goes that has nothing to look at, for "Scoring functions".
+"""Where weight goes that has nothing to look at, for "Scores and softmax today".
 
 A query asks for one of 16 kinds among eight tokens and is to return the vector
 of that token, or zero where no token is of its kind, which is half of the time.
 If a row that may sum to less than 1 needs no sink, then the zero sink and the
-learnt one leave a first token that carries nothing with little weight. Returning
-zero always has the error 1 where the kind is there, and 0 elsewhere. Each arm
-has the same steps and the better of two learning rates on 2,000 other queries.
+learnt one leave a first token that carries nothing with little weight. If such a
+token keeps weight because it does no harm, then one whose value is held at 1 in
+each component keeps none. Returning zero always has the error 1 where the kind
+is there, and 0 elsewhere. Each arm has the same steps and the better of two
+learning rates on 2,000 other queries.
 """
 
 import torch
@@ -28,8 +30,9 @@ SINKS = {
     "learnt": "学来的汇点 | learnt sink",
 }
 FIRST = {
-    False: "没有 | absent",
-    True: "有 | present",
+    "none": "没有 | none",
+    "empty": "有，可以是空的 | may be empty",
+    "full": "有，值固定为 1 | value held at 1",
 }
 
 
@@ -47,13 +50,17 @@ def draw(size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 class Reader(nn.Module):
     """One query, one head; `first` puts a learnt token before the others."""
 
-    def __init__(self, sink: str, first: bool) -> None:
+    def __init__(self, sink: str, first: str) -> None:
         super().__init__()
         width = N_KINDS + WIDTH
         self.q_proj = nn.Linear(N_KINDS, D_K, bias=False)
         self.k_proj = nn.Linear(width, D_K, bias=False)
         self.v_proj = nn.Linear(width, WIDTH, bias=False)
-        self.first = nn.Parameter(torch.randn(width) / 2) if first else None
+        has_first = first != "none"
+        self.first = (
+            nn.Parameter(torch.randn(width) / 2) if has_first else None
+        )
+        self.is_full = first == "full"
         self.sink = nn.Parameter(torch.zeros(()), sink == "learnt")
         self.has_sink = sink != "none"
 
@@ -66,10 +73,14 @@ class Reader(nn.Module):
         if self.has_sink:
             scores = pad(scores - self.sink, (0, 1))  # exp(s - z) and exp(0)
         weights = scores.softmax(dim=-1)[:, : tokens.shape[1]]
-        return (weights[:, None] @ self.v_proj(tokens))[:, 0], weights
+        values = self.v_proj(tokens)
+        if self.is_full:
+            ones = torch.ones_like(values[:, :1])
+            values = torch.cat([ones, values[:, 1:]], dim=1)
+        return (weights[:, None] @ values)[:, 0], weights
 
 
-def train(seed: int, sink: str, first: bool, rate: float) -> Reader:
+def train(seed: int, sink: str, first: str, rate: float) -> Reader:
     torch.manual_seed(seed)
     reader = Reader(sink, first)
     optimiser = torch.optim.Adam(reader.parameters(), lr=rate)
@@ -114,7 +125,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     rows = [
         [
             "归一化 | normalised by",
-            "空的首词元 | empty first token",
+            "首词元 | first token",
             "有，误差 | there, error",
             "没有，误差 | not there, error",
             "没有，首词元的权重 | not there, weight on the first token",
@@ -133,7 +144,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                     presence,
                     spread(of["there"]),
                     spread(of["not there"]),
-                    percent(of["first"], 0) if first else "–",
+                    "–" if first == "none" else percent(of["first"], 0),
                     percent(of["sum"], 0),
                 ]
             )

@@ -54,7 +54,6 @@ NOT_YET = {
     "vit",  # has what came after 2021 as well
     "residuals",  # asks three suspects one by one
     "positions",  # has the long contexts too
-    "scoring",  # has the scores and sinks of today too
     "transformer",  # the whole model twice, as classes and written out
     *("cache", "chunked-loss", "flash"),  # once the workshop's
 }

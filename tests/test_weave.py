@@ -318,7 +318,8 @@ def test_a_reference_to_another_chapter_has_its_number() -> None:
         f"# 甲 | A\n\n[图]({place}#fig-causal)，见[章]({place}#masks)。\n\n"
         f"[Chapter]({place}), chapters [#]({place}) and [#](x.md).\n"
     )
-    scoring = next(c for c in read_all() if c.name == "scoring")
+    chapters = {chapter.name: chapter for chapter in read_all()}
+    scoring, encoder = chapters["scoring"], chapters["encoder"]
     page = Chapter(Path("docs/transformer/encoder.md"), text, 8)
     text = text.replace("(x.md)", "(encoder.md)")
     woven = weave(replace(page, text=text), "zh")
@@ -328,7 +329,7 @@ def test_a_reference_to_another_chapter_has_its_number() -> None:
     kept = f"{scoring.number}".join(["\N{NO-BREAK SPACE}"] * 2)
     assert f"见[第{kept}章]({place}#masks)" in woven
     assert f"[Chapter{kept[:-1]}]({place})" in woven
-    assert f"chapters [{scoring.number}]({place}) and [8](enc" in woven
+    assert f"chapters [{scoring.number}]({place}) and [{encoder.number}](enc" in woven
     with pytest.raises(ChapterError, match=r"encoder.md:5: .* leads to no pa"):
         weave(page, "zh")
     lost = replace(page, text="见[章](../source/cli.md)。\n\nNone.\n")

@@ -1,4 +1,4 @@
-# Made from docs/attention/scoring.md (b7e143b4d895). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/scoring.md (a91f45ae2290). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Scores, masks and weights. Explained in the chapter "Scoring functions"."""
 
 import math
@@ -22,34 +22,6 @@ __all__ = [
     "padding_mask",
     "scaled_dot_product_attention",
 ]
-
-
-def scaled_dot_product_attention(
-    query: Float[Tensor, "*batch queries d_k"],
-    key: Float[Tensor, "*batch keys d_k"],
-    value: Float[Tensor, "*batch keys d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> tuple[
-    Float[Tensor, "*batch queries d_v"], Float[Tensor, "*batch queries keys"]
-]:
-    """Scaled dot-product attention, step by step: softmax(QKᵀ/√d_k)V.
-
-    Args:
-        query: Queries Q.
-        key: Keys K, as wide as the queries.
-        value: Values V, one row for each key.
-        mask: True = may attend; broadcasts to (*batch, queries, keys).
-
-    Returns:
-        The output, one row for each query, and the weights.
-
-    Source: Vaswani et al. (2017), §3.2.1, eq. 1.
-    """
-    check_inputs(query, key, value)
-    scale = 1 / math.sqrt(query.shape[-1])
-    scores = (query * scale) @ key.mT  # (*batch, queries, keys)
-    weights = masked_softmax(scores, mask)
-    return weights @ value, weights
 
 
 def causal_mask(
@@ -106,6 +78,34 @@ def masked_softmax(
     lowest = torch.finfo(scores.dtype).min
     weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
     return weights.masked_fill(~mask, 0.0)
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "*batch queries d_k"],
+    key: Float[Tensor, "*batch keys d_k"],
+    value: Float[Tensor, "*batch keys d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> tuple[
+    Float[Tensor, "*batch queries d_v"], Float[Tensor, "*batch queries keys"]
+]:
+    """Scaled dot-product attention, step by step: softmax(QKᵀ/√d_k)V.
+
+    Args:
+        query: Queries Q.
+        key: Keys K, as wide as the queries.
+        value: Values V, one row for each key.
+        mask: True = may attend; broadcasts to (*batch, queries, keys).
+
+    Returns:
+        The output, one row for each query, and the weights.
+
+    Source: Vaswani et al. (2017), §3.2.1, eq. 1.
+    """
+    check_inputs(query, key, value)
+    scale = 1 / math.sqrt(query.shape[-1])
+    scores = (query * scale) @ key.mT  # (*batch, queries, keys)
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
 
 
 class AdditiveAttention(nn.Module):

@@ -10,8 +10,8 @@ CAUSAL = [[1.0, None, None], [0.4, 0.6, None], [0.2, 0.3, 0.5]]
 # The road that leads straight to language models, as the preface has it.
 SHORT = """
 attention/pooling attention/scoring attention/by-hand attention/recurrent
-attention/multi-head attention/positions transformer/encoder
-transformer/residuals transformer/decoder transformer/training
+attention/multi-head attention/positions attention/scoring-today
+transformer/encoder transformer/residuals transformer/decoder transformer/training
 transformer/decoding language/language-models fast/cache fast/flash
 trust/interpret trust/myths
 """.split()

@@ -55,7 +55,10 @@ drawing.text(average.centre[0], y + 55, "平均 | average", small=True)
 two = panel(
     1,
     numbered(
-        "打分、softmax、求和 | Score, softmax, sum", "scoring", "by-hand"
+        "打分、softmax、求和 | Score, softmax, sum",
+        "scoring",
+        "by-hand",
+        "scoring-today",
     ),
 )
 x, y = two.x + 12, two.y + 30
