@@ -329,7 +329,10 @@ def test_a_reference_to_another_chapter_has_its_number() -> None:
     kept = f"{scoring.number}".join(["\N{NO-BREAK SPACE}"] * 2)
     assert f"见[第{kept}章]({place}#masks)" in woven
     assert f"[Chapter{kept[:-1]}]({place})" in woven
-    assert f"chapters [{scoring.number}]({place}) and [{encoder.number}](enc" in woven
+    assert (
+        f"chapters [{scoring.number}]({place}) and [{encoder.number}](enc"
+        in woven
+    )
     with pytest.raises(ChapterError, match=r"encoder.md:5: .* leads to no pa"):
         weave(page, "zh")
     lost = replace(page, text="见[章](../source/cli.md)。\n\nNone.\n")
