@@ -1,33 +1,21 @@
-"""The text and the models of the experiments for "BERT and GPT"."""
+"""A language model of help pages, for the experiments that look inside it."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_book.models.config import TextConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from corpora.help_pages import make_rows, read_help, split_pages
-from literate.chapter import defined_in
 
 
-CHAPTER = "docs/language/language-models.md"
-PARTS = (
-    "torch",
-    "make_model",
-    "causal_loss",
-    "masked_loss",
-    "train",
-    "train_rows",
-)
 VOCAB_SIZE = 1_000
-STEPS = 3_000
+LENGTH = 32  # tokens in a row
 RATE = 5e-3
-
-
-@cache
-def cells() -> dict[str, Any]:
-    return defined_in(CHAPTER, *PARTS)
 
 
 @cache
@@ -35,13 +23,60 @@ def text() -> tuple[BPETokenizer, Tensor, Tensor]:
     """The tokenizer, and the rows to train on and those held out."""
     train, held = split_pages(read_help(["torch"]))
     tokenizer = BPETokenizer.train(train, VOCAB_SIZE)
-    length = cells()["LENGTH"]
-    rows = (make_rows(part, tokenizer, length) for part in (train, held))
+    rows = (make_rows(part, tokenizer, LENGTH) for part in (train, held))
     return tokenizer, *rows
 
 
 def make(kind: type[nn.Module], seed: int) -> Any:
-    """An untrained model of the size of the tables."""
+    """An untrained model."""
     torch.manual_seed(seed)
-    n_tokens = len(text()[0]) + 1  # and <mask>
-    return cells()["make_model"](kind, n_tokens, d_model=128, n_layers=4)
+    config = TextConfig(
+        vocab_size=len(text()[0]) + 1,  # and <mask>
+        max_length=LENGTH,
+        d_model=128,
+        n_heads=4,
+        d_ff=512,
+        n_layers=4,
+        dropout=0.0,
+    )
+    model: Any = kind(config)
+    nn.init.normal_(model.encoder.tokens.weight, std=0.1)
+    nn.init.normal_(model.encoder.positions.table, std=0.1)
+    return model
+
+
+def causal_loss(
+    model: nn.Module, rows: Tensor, generator: torch.Generator | None = None
+) -> Tensor:
+    logits = model(rows[:, :-1])
+    return F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
+
+
+def train(
+    model: nn.Module,
+    rows: Tensor,
+    loss: Callable[..., Tensor],
+    seed: int,
+    n_steps: int,
+    rate: float,
+) -> nn.Module:
+    generator = torch.Generator().manual_seed(seed)
+    optimiser = torch.optim.AdamW(model.parameters(), rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, rate, total_steps=n_steps, pct_start=0.1
+    )
+    model.train()
+    for _ in range(n_steps):
+        chosen = torch.randint(len(rows), (64,), generator=generator)
+        value = loss(model, rows[chosen], generator)
+        optimiser.zero_grad()
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    return model.eval()
+
+
+def cells() -> dict[str, Any]:
+    """What trains it, by name."""
+    return {"causal_loss": causal_loss, "train": train}

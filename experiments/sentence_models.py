@@ -1,0 +1,41 @@
+"""What the experiments for "BERT and GPT" share: the cells of the chapter."""
+
+from functools import cache, partial
+from typing import Any
+
+from attention_book.models.language import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+)
+from literate.chapter import defined_in
+
+
+CHAPTER = "docs/language/language-models.md"
+PARTS = (
+    "drawn",
+    "make_model",
+    "causal_loss",
+    "train",
+)
+STEPS = 800
+ALWAYS = {"mask_replace_prob": 1.0, "random_replace_prob": 0.0}
+
+
+@cache
+def cells() -> dict[str, Any]:
+    return defined_in(CHAPTER, *PARTS)
+
+
+def trained(arm: str, rate: float, seed: int, n_steps: int = STEPS) -> Any:
+    """A model of the page: causal, or with one of two ways to mask."""
+    page = cells()
+    kind, loss = {
+        "causal": (CausalLanguageModel, page["causal_loss"]),
+        "80/10/10": (MaskedLanguageModel, page["masked_loss"]),
+        "always": (
+            MaskedLanguageModel,
+            partial(page["masked_loss"], **ALWAYS),
+        ),
+    }[arm]
+    model = page["make_model"](kind, seed)
+    return page["train"](model, page["train_rows"], loss, seed, n_steps, rate)
