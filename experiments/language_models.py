@@ -33,13 +33,13 @@ from experiments.sentence_models import cells, trained
 
 
 SEEDS = range(3)
-RATES = (1e-3, 3e-3, 1e-2)  # tried with the first seed
+RATES = (1.5e-3, 3e-3, 6e-3)  # tried with the first seed
 ARMS = {
     "causal": "因果 | causal",
     "80/10/10": "掩码，80/10/10 | masked, 80/10/10",
     "always": "掩码，总用 `<mask>` | masked, always `<mask>`",
 }
-ORDERS = (1, 2, 3, 4, 5)
+ORDERS = (1, 2, 3)
 BINS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16))
 TEMPERATURES = (0.3, 1.0, 2.0)
 PAGE_STEPS = 200

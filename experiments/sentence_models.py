@@ -17,7 +17,7 @@ PARTS = (
     "causal_loss",
     "train",
 )
-STEPS = 800
+STEPS = 1_500
 ALWAYS = {"mask_replace_prob": 1.0, "random_replace_prob": 0.0}
 
 
