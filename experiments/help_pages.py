@@ -1,4 +1,4 @@
-"""A language model of help pages, for the experiments that look inside it."""
+"""Language models of help pages, for experiments that look inside or tune them."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.models.config import TextConfig
+from attention_book.models.language import mask_tokens
 from attention_book.tokenizers.bpe import BPETokenizer
 from corpora.help_pages import make_rows, read_help, split_pages
 
@@ -16,6 +17,7 @@ from corpora.help_pages import make_rows, read_help, split_pages
 VOCAB_SIZE = 1_000
 LENGTH = 32  # tokens in a row
 RATE = 5e-3
+STEPS = 3_000  # of fine-tuning's masked models
 
 
 @cache
@@ -27,16 +29,19 @@ def text() -> tuple[BPETokenizer, Tensor, Tensor]:
     return tokenizer, *rows
 
 
-def make(kind: type[nn.Module], seed: int) -> Any:
-    """An untrained model."""
-    torch.manual_seed(seed)
+def make_model(
+    kind: type[nn.Module],
+    vocab_size: int,
+    d_model: int = 64,
+    n_layers: int = 2,
+) -> Any:
     config = TextConfig(
-        vocab_size=len(text()[0]) + 1,  # and <mask>
+        vocab_size=vocab_size,
         max_length=LENGTH,
-        d_model=128,
+        d_model=d_model,
         n_heads=4,
-        d_ff=512,
-        n_layers=4,
+        d_ff=4 * d_model,
+        n_layers=n_layers,
         dropout=0.0,
     )
     model: Any = kind(config)
@@ -45,11 +50,26 @@ def make(kind: type[nn.Module], seed: int) -> Any:
     return model
 
 
+def make(kind: type[nn.Module], seed: int) -> Any:
+    """An untrained model of the larger size."""
+    torch.manual_seed(seed)
+    n_tokens = len(text()[0]) + 1  # and <mask>
+    return make_model(kind, n_tokens, d_model=128, n_layers=4)
+
+
 def causal_loss(
     model: nn.Module, rows: Tensor, generator: torch.Generator | None = None
 ) -> Tensor:
     logits = model(rows[:, :-1])
     return F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
+
+
+def masked_loss(
+    model: Any, rows: Tensor, generator: torch.Generator, **options: float
+) -> Tensor:
+    mask_id = model.config.vocab_size - 1
+    inputs, labels = mask_tokens(rows, mask_id, generator, **options)
+    return F.cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
 
 
 def train(
@@ -78,5 +98,11 @@ def train(
 
 
 def cells() -> dict[str, Any]:
-    """What trains it, by name."""
-    return {"causal_loss": causal_loss, "train": train}
+    """What makes and trains it, by name."""
+    return {
+        "LENGTH": LENGTH,
+        "make_model": make_model,
+        "causal_loss": causal_loss,
+        "masked_loss": masked_loss,
+        "train": train,
+    }
