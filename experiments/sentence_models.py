@@ -11,7 +11,14 @@ from literate.chapter import defined_in
 
 
 CHAPTER = "docs/language/language-models.md"
-PARTS = ("drawn", "make_model", "causal_loss", "masked_loss", "train")
+PARTS = (
+    "drawn",
+    "make_model",
+    "causal_loss",
+    "train",
+    "fine_tune",
+    "labelled",
+)
 STEPS = 1_500
 LONGER = 3_000
 ALWAYS = {"mask_replace_prob": 1.0, "random_replace_prob": 0.0}
