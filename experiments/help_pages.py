@@ -1,4 +1,4 @@
-"""Language models of help pages, for experiments that look inside or tune them."""
+"""Causal language models of help pages, for experiments that look inside."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book.models.config import TextConfig
-from attention_book.models.language import mask_tokens
 from attention_book.tokenizers.bpe import BPETokenizer
 from corpora.help_pages import make_rows, read_help, split_pages
 
@@ -17,7 +16,6 @@ from corpora.help_pages import make_rows, read_help, split_pages
 VOCAB_SIZE = 1_000
 LENGTH = 32  # tokens in a row
 RATE = 5e-3
-STEPS = 3_000  # of fine-tuning's masked models
 
 
 @cache
@@ -64,14 +62,6 @@ def causal_loss(
     return F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
 
 
-def masked_loss(
-    model: Any, rows: Tensor, generator: torch.Generator, **options: float
-) -> Tensor:
-    mask_id = model.config.vocab_size - 1
-    inputs, labels = mask_tokens(rows, mask_id, generator, **options)
-    return F.cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
-
-
 def train(
     model: nn.Module,
     rows: Tensor,
@@ -103,6 +93,5 @@ def cells() -> dict[str, Any]:
         "LENGTH": LENGTH,
         "make_model": make_model,
         "causal_loss": causal_loss,
-        "masked_loss": masked_loss,
         "train": train,
     }
