@@ -27,9 +27,9 @@ def road(folder: str) -> str:
         and path.parent.name == folder
     ]
     if not numbers:
-        return "短路不经过 | not on the short road"
+        return "近路不经过 | not on the short road"
     zh, en = "、".join(map(str, numbers)), ", ".join(map(str, numbers))
-    return f"短路：{zh} | short road: {en}"
+    return f"近路：{zh} | short road: {en}"
 
 
 def part(x: float, y: float, name: str, aim: str, folder: str) -> Area:
