@@ -30,9 +30,9 @@ SINKS = {
     "learnt": "学来的汇点 | learnt sink",
 }
 FIRST = {
-    "none": "没有 | none",
-    "empty": "有，可以是空的 | may be empty",
-    "full": "有，值固定为 1 | value held at 1",
+    "none": "无 | none",
+    "empty": "可以是空的 | may be empty",
+    "full": "值固定为 1 | value held at 1",
 }
 
 
@@ -126,10 +126,10 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         [
             "归一化 | normalised by",
             "首词元 | first token",
-            "有，误差 | there, error",
-            "没有，误差 | not there, error",
-            "没有，首词元的权重 | not there, weight on the first token",
-            "没有，全部权重之和 | not there, sum of all weights",
+            "要找的在，误差 | match, error",
+            "要找的不在，误差 | no match, error",
+            "不在时首词元的权重 | no match, weight on the first token",
+            "不在时全部权重之和 | no match, sum of all weights",
         ]
     ]
     for first, presence in FIRST.items():
