@@ -2,7 +2,7 @@
 
 The task, the encoder and its training are those of the encoder experiment:
 twelve numbers to sort, eight layers, Xavier's weights, Adam at 0.003 without
-warm-up, 100 steps. Each arm changes one thing. It tells how alike the tokens
+warm-up, 100 steps, and 500 where the question is what comes later. Each arm changes one thing. It tells how alike the tokens
 of a sentence are before training and after five steps, how far the first
 step moves what the encoder gives, and how many positions are right at the
 end. No arm is trained until it stops improving: what is asked is whether it
@@ -34,6 +34,7 @@ from experiments.record import percent, spread
 SEEDS = range(4)
 N_LAYERS = 8
 STEPS = 100
+LONGER = 500  # for the arms of the last question
 EARLY = 5  # steps after which the tokens are compared
 RATE = 0.003
 SLOW = 0.1  # what the rate of a slowed layer is multiplied by
@@ -62,7 +63,8 @@ class Arm:
         silent: Steps in which Adam gathers averages and moves nothing.
         draw: "Xavier" weights or "default" ones.
         start: Another change before training: "doubled" input in the sum,
-            attention that adds "nothing" at first, tokens that look at their
+            attention that adds "nothing" at first, or a feed-forward
+            "network" that does, tokens that look at their
             "like", or a vector "common" to all embeddings.
     """
 
@@ -90,14 +92,17 @@ ARMS = {
     "first two": Arm(slow=range(2)),
     "last six": Arm(slow=range(2, 8)),
     "first six": Arm(slow=range(6)),
+    "last four": Arm(slow=range(4, 8)),
+    "first four": Arm(slow=range(4)),
     "silent": Arm(silent=50),
     "small": Arm(rate=small),
-    "warm-up": Arm(rate=lambda step: step / STEPS),
+    "warm-up": Arm(rate=lambda step: min(step / STEPS, 1.0)),
     "small first": Arm(rate=lambda step: 0.1 if step <= 50 else 1.0),
     "large first": Arm(rate=lambda step: 1.0 if step <= 5 else 0.1),
     "default": Arm(draw="default"),
     "doubled": Arm(start="doubled"),
     "nothing": Arm(start="nothing"),
+    "network": Arm(start="network"),
     "like": Arm(start="like"),
     "common": Arm(draw="default", start="common"),
     "like, small": Arm(start="like", rate=small),
@@ -114,11 +119,14 @@ TABLES = {
         "pre, loss 100": "前置，损失乘以 100 | pre-norm, loss times 100",
         "last two": "最后两层放慢 | last two layers slow",
         "first two": "前两层放慢 | first two layers slow",
+        "last four": "最后四层放慢 | last four layers slow",
+        "first four": "前四层放慢 | first four layers slow",
         "last six": "最后六层放慢 | last six layers slow",
         "first six": "前六层放慢 | first six layers slow",
         "silent": "Adam 先旁观 50 步 | Adam watches 50 steps first",
     },
     "steps": {
+        "post": "后置归一化，照旧 | post-norm as it was",
         "small": "学习率一直是十分之一 | a tenth of the rate throughout",
         "warm-up": "预热 100 步 | warm-up over 100 steps",
         "small first": "前 50 步十分之一 | a tenth for the first 50 steps",
@@ -128,6 +136,7 @@ TABLES = {
         "default": "默认初值 | default weights",
         "doubled": "相加前把输入乘以 2 | input doubled before the sum",
         "nothing": "注意力起初输出零 | attention gives zero at first",
+        "network": "前馈网络起初输出零 | feed-forward network gives zero at first",
         "like": "词元起初只看同类 | tokens look at their like at first",
         "common": "默认初值，嵌入加公共向量 | default weights, common vector",
         "like, small": "只看同类，学习率十分之一 | at their like, a tenth of the rate",
@@ -160,6 +169,8 @@ def change(layer: Any, start: str) -> None:
             residual.__class__ = DoubledPostNorm
     if start == "nothing":
         attention.out_proj.weight.zero_()
+    if start == "network":
+        layer.feed_forward.down_proj.weight.zero_()
     if start == "like":  # a key is the query, so each token fits itself best
         attention.kv_proj.weight[:D_MODEL] = attention.q_proj.weight
         attention.q_proj.weight.mul_(SHARP)
@@ -178,14 +189,15 @@ def make_optimizer(model: nn.Sequential, arm: Arm) -> torch.optim.Adam:
     return torch.optim.Adam(groups, lr=RATE)
 
 
-def trial(arm: Arm, seed: int) -> dict[str, float]:
+def trial(arm: Arm, seed: int, longer: bool) -> dict[str, float]:
     """Train one arm and tell what became of it."""
     torch.manual_seed(seed)
     model = make_model(arm)
     optimizer = make_optimizer(model, arm)
     probe = torch.randint(N_VALUES, (64, LENGTH))
     inside: dict[int, Tensor] = {}
-    for step in range(1 - arm.silent, STEPS + 1):
+    found = {}
+    for step in range(1 - arm.silent, (LONGER if longer else STEPS) + 1):
         factor = arm.rate(step) if step > 0 else 0.0
         for group in optimizer.param_groups:
             group["lr"] = RATE * factor * group["factor"]
@@ -199,26 +211,30 @@ def trial(arm: Arm, seed: int) -> dict[str, float]:
         optimizer.zero_grad()
         (arm.loss * loss).backward()
         optimizer.step()
-    numbers = torch.randint(N_VALUES, (1000, LENGTH))
-    wanted = numbers.sort(dim=1).values
-    with torch.no_grad():
-        logits = model(numbers)
-    final = F.cross_entropy(logits.flatten(0, 1), wanted.flatten())
+        if step == STEPS:
+            found = {"right": right(model)}
     moved = (inside[1] - inside[0]).norm() / inside[0].norm()
-    return {
+    found |= {
         "before": similarity(inside[0]),
         "moved": moved.item(),
         "early": similarity(inside[EARLY]),
-        "loss": final.item(),
-        "right": (logits.argmax(dim=-1) == wanted).double().mean().item(),
     }
+    return found | ({"right, longer": right(model)} if longer else {})
+
+
+@torch.no_grad()
+def right(model: nn.Sequential) -> float:
+    """The share of positions, of a thousand rows."""
+    numbers = torch.randint(N_VALUES, (1000, LENGTH))
+    answers = model(numbers).argmax(dim=-1)
+    return (answers == numbers.sort(dim=1).values).double().mean().item()
 
 
 def run(seed: int) -> dict[str, float]:
     found = {
         f"{name}: {what}": value
         for name, arm in ARMS.items()
-        for what, value in trial(arm, seed).items()
+        for what, value in trial(arm, seed, name in TABLES["steps"]).items()
     }
     return found | {"position alone": position_alone()}
 
@@ -233,12 +249,16 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     found = {}
     for table, titles in TABLES.items():
         rows = [["八层，100 步 | 8 layers, 100 steps", *head]]
+        if table == "steps":
+            rows[0] += [f"{LONGER} 步以后 | after {LONGER} steps"]
         for name, title in titles.items():
             cells = [
                 spread(results[f"{name}: {what}"], digits)
                 for what, digits in (("before", 2), ("moved", 2), ("early", 3))
             ]
             cells.append(percent(results[f"{name}: right"], 0))
+            if table == "steps":
+                cells.append(percent(results[f"{name}: right, longer"], 0))
             rows.append([title, *cells])
         found[table] = rows
     blind = f"{100 * results['position alone'][0]:.0f}%"
