@@ -1,4 +1,4 @@
-# Made from docs/transformer/corpus.md (0a38d9ed6bd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/corpus.md (56296c477bb9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The tokenizer of words. Explained in the chapter "A corpus"."""
 
 import itertools
@@ -48,8 +48,10 @@ class WordTokenizer:
         for word in tokenize(text).split():
             forms = (word, word.lower(), word.capitalize())
             known = [self.token_ids[w] for w in forms if w in self.token_ids]
-            token_ids += known[:1]
-            unknown += [] if known or word in unknown else [word]
+            if known:
+                token_ids.append(known[0])
+            elif word not in unknown:
+                unknown.append(word)
         if unknown:
             raise ValueError(f"unknown words: {' '.join(unknown)}")
         return token_ids
