@@ -5,10 +5,10 @@ All are the same 252, in an order that the seed decides, and the last half is
 never trained on. A dictionary made by counting, used word for word in the
 English order, is what learning must beat.
 
-Of the model trained on half of all: where its last cross-attention has its
-largest weight, and what becomes of the measure word when the encoder's
-output at one word of the source is replaced by that of another sentence,
-which differs in its noun only.
+Of the model trained on half of all: where its cross-attention has its largest
+weight, and what becomes of the measure word, and of the noun after it, when
+the encoder's output at a word of the source is replaced by that of another
+sentence, which differs in its noun only.
 """
 
 from collections import Counter
@@ -102,35 +102,38 @@ def place_of(word: str) -> str:
 
 
 def swapped(cells: dict[str, Any], model: Any, pairs: Any) -> dict[str, float]:
-    """How often the measure word follows the vectors that are put in."""
+    """How often measure word and noun follow the vectors that are put in."""
     things = cells["THINGS"]
     vocabulary = cells["vocabulary"]
-    follows: dict[str, list[bool]] = {"a": [], "noun": [], "both": []}
-    for english, chinese in pairs:
-        here = [noun for noun in things if noun in english.split()]
-        for noun in here:
-            before = chinese[: chinese.index("一") + 1]
-            target = cells["encode"]([f"<bos> {before}"])
-            at = english.split().index(noun)
-            for other in things:
-                if other == noun:
-                    continue
-                both = [english, english.replace(noun, other)]
-                source = cells["encode"](both)
-                lengths = torch.full((2,), source.shape[1])
+    follows: dict[str, list[bool]] = {}
+    cases = [
+        (english, chinese[: chinese.index("一") + 1], noun, other)
+        for english, chinese in pairs
+        for noun in things
+        if noun in english.split()
+        for other in things
+        if other != noun
+    ]
+    for english, before, noun, other in cases:
+        at = english.split().index(noun)
+        source = cells["encode"]([english, english.replace(noun, other)])
+        lengths = torch.full((2,), source.shape[1])
+        with torch.no_grad():
+            memory, mask = model.encode(source, lengths)
+        places = {"a": [at - 1], "noun": [at], "both": [at - 1, at]}
+        places["all"] = [*range(source.shape[1])]
+        measure = things[noun].split()[0]
+        for n, text in enumerate((before, f"{before} {measure}")):
+            target = cells["encode"]([f"<bos> {text}"])
+            for name, columns in places.items():
+                mixed = memory[:1].clone()
+                mixed[0, columns] = memory[1, columns]
                 with torch.no_grad():
-                    memory, mask = model.encode(source, lengths)
-                    for name, columns in (
-                        ("a", [at - 1]),
-                        ("noun", [at]),
-                        ("both", [at - 1, at]),
-                    ):
-                        mixed = memory[:1].clone()
-                        mixed[0, columns] = memory[1, columns]
-                        logits = model.decode(target, mixed, mask[:1])
-                        word = vocabulary[logits[0, -1].argmax()]
-                        wanted = things[other].split()[0]
-                        follows[name].append(word == wanted)
+                    logits = model.decode(target, mixed, mask[:1])
+                word = vocabulary[logits[0, -1].argmax()]
+                kind = ("measure", "noun")[n]
+                same = word == things[other].split()[n]
+                follows.setdefault(f"{kind}, {name}", []).append(same)
     return {f"swap {k}": sum(v) / len(v) for k, v in follows.items()}
 
 
@@ -145,6 +148,11 @@ def run(seed: int) -> dict[str, float]:
         for name, some in (("known", known), ("new", new)):
             right = [cells["translate"](model, en) == zh for en, zh in some]
             found[f"{count}, {name}"] = sum(right) / len(right)
+        seen = {
+            word for pair in known for text in pair for word in text.split()
+        }
+        covered = [seen >= {*en.split(), *zh.split()} for en, zh in new]
+        found[f"{count}, covered"] = sum(covered) / len(covered)
         right = [word_for_word(known, en) == zh for en, zh in new]
         found[f"{count}, words"] = sum(right) / len(right)
     return found | places(cells, model, new) | swapped(cells, model, new)
@@ -154,6 +162,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     titles = {
         "known": "训练过的句子 | sentences of the training",
         "new": "126 个新句子 | 126 new sentences",
+        "covered": "其中每个词都学过的 | of these, every word was trained",
         "words": "逐词翻译 | word for word",
     }
     rows = [["训练的句数 | trained on", *map(str, COUNTS)]]
@@ -166,9 +175,11 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         cells = (percent(x, 0) if any(x) else "–" for x in found)
         places.append([title, *cells])
     swaps = [["换掉的向量 | vectors replaced", "a", "名词 | noun"]]
-    swaps[0].append("两个 | both")
-    swaps.append(
-        ["量词跟着变 | measure word follows"]
-        + [percent(results[f"swap {x}"], 0) for x in ("a", "noun", "both")]
-    )
+    swaps[0] += ["两个 | both", "整句 | the whole source"]
+    for kind, title in {
+        "measure": "量词跟着变 | measure word follows",
+        "noun": "名词跟着变 | noun follows",
+    }.items():
+        parts = (f"swap {kind}, {x}" for x in ("a", "noun", "both", "all"))
+        swaps.append([title, *(percent(results[x], 0) for x in parts)])
     return {"count": rows, "map": places, "swap": swaps}
