@@ -105,9 +105,9 @@ def caption(record: dict[str, Any], table: Table) -> str:
     """What a table rests on and what makes it again, as `中文 | English`."""
     seeds, how = len(record["seeds"]), f"`{record['command']}`"
     if not any(SPREAD.search(cell) for row in table for cell in row):
-        return f"用 {how} 重做 | Made again by {how}"
+        return f"重做：{how} | Made again by {how}"
     zh, en = f"{seeds} 个种子的平均值（最小–最大）", f"{seeds} seed{'s' * (seeds != 1)}"
-    return f"{zh}，用 {how} 重做 | Mean (min–max) of {en}, made again by {how}"
+    return f"{zh}。重做：{how} | Mean (min–max) of {en}, made again by {how}"
 
 
 def markdown(table: Table, show: Callable[[str], str]) -> str:

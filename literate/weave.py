@@ -47,6 +47,7 @@ CHECKER = "docs/source/cli.md"
 FOLDED = "导入与公开的名字 | Imports and public names"
 CHECKS = "检查 | Checks"
 SHADES = (("", "light"), (".dark", "dark"))
+MINUS = re.compile(r"(?<![\w`-])-(?=\d)")  # before a number, and no dash of a range
 FIGURES = {"zh": "图", "en": "Figure"}
 NUMBERED = '<span class="number">{}</span> '
 # A link to the glossary as explain() makes it, which only Python-Markdown understands.
@@ -342,7 +343,7 @@ def _record(record: dict[str, Any], title: str, edition: str) -> str:
     below = _short(caption(record, table), edition)
     return (
         '<figure class="record" markdown="block">\n\n'
-        + markdown(table, lambda cell: _cell(_short(cell, edition)))
+        + markdown(table, lambda cell: MINUS.sub("−", _cell(_short(cell, edition))))
         + f'\n\n<figcaption markdown="span">{below}</figcaption>\n</figure>'
     )
 

@@ -286,13 +286,23 @@ def test_the_page_shows_a_table_and_what_it_rests_on(shown: Chapter) -> None:
         '<figcaption markdown="span">Mean (min–max) of 3 seeds, made again '
         "by `nox -s experiments -- apple`<small" in woven
     )
-    assert "3 个种子的平均值（最小–最大），用 `nox" in weave(shown, "zh")
+    assert "3 个种子的平均值（最小–最大）。重做：`nox" in weave(shown, "zh")
+
+
+def test_a_number_below_zero_has_a_minus(
+    orchard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(orchard, 'spread(results["sour"], 1)', "'-0.1 (-2–-1)'")
+    main([], orchard)
+    monkeypatch.setattr("literate.weave.load", kept_in(orchard))
+    woven = weave(page(orchard), "en")
+    assert "−0.1 (−2–−1)" in woven and "(50.0–70.0)" in woven
 
 
 def test_a_plain_table_says_nothing_of_a_mean() -> None:
     found = {"command": "c", "seeds": [0, 1, 2]}
     assert caption(found, [["a"], ["1.0"]]) == (
-        "用 `c` 重做 | Made again by `c`"
+        "重做：`c` | Made again by `c`"
     )
 
 
