@@ -1,7 +1,7 @@
-"""Does a learnt α arrive where its start does not matter? "Adaptive attention".
+"""Does a learnt α arrive where its start does not matter?
 
-In the lookup of "adaptive" the learning rate falls to 0, so that an α that
-remembers its start may only not have arrived. Here rates stay as they are, and
+For "Layers for adaptive attention". The task is the lookup of "adaptive".
+Rates do not fall, so that α could go on moving, and
 α is written down on the way. A second arm moves α five times as fast. If its
 starts meet, it was the rate that kept them apart.
 """

@@ -272,8 +272,8 @@ def run(seed: int) -> dict[str, float]:
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
-    first = ("random", "gradient", "loss", "gates", "gradient again")
-    others = ("gradient by layer", "loss again", *OF_THE_BOOK)
+    first = ("random", "gradient", "loss", "gradient again", "loss again")
+    others = ("gates", "gradient by layer", *OF_THE_BOOK)
     head = ["次序 | order", *(f"去掉 {n} 个 | {n} out" for n in REMOVED)]
     rows: dict[str, list[str]] = {}
     for name, title in (ORDERS | OF_THE_BOOK).items():

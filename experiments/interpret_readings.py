@@ -225,19 +225,19 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     effect = [
         [
             "归因方法 | method",
-            "去词，τ | left out, τ",
+            "换词，最大的词 | replaced, largest",
             "去词，最大的词 | left out, largest",
             "换词，τ | replaced, τ",
-            "换词，最大的词 | replaced, largest",
         ]
     ]
     for name in names:
-        row = [METHODS[name]]
-        for key in f"{name}, there, leave-one-out", f"{name}, replaced":
-            if key.startswith("leave-one-out, there"):
-                row += ["1", "100%"]
-                continue
-            tau = spread(results[key], 2).replace("-0.00", "0.00")
-            row += [tau, percent(results[f"{key}, first"], 0)]
+        taken = f"{name}, there, leave-one-out, first"
+        tau = spread(results[f"{name}, replaced"], 2).replace("-0.00", "0.00")
+        row = [
+            METHODS[name],
+            percent(results[f"{name}, replaced, first"], 0),
+            "100%" if name == "leave-one-out" else percent(results[taken], 0),
+            tau,
+        ]
         effect.append(row)
     return {"pairs": pairs, "effect": effect}
