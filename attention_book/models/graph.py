@@ -1,4 +1,4 @@
-# Made from docs/beyond/graphs.md (e0efea41baf4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/graphs.md (dd4fcdae6e86). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention on graphs. Explained in the chapter "Graphs and sets"."""
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def neighbour_mask(
 class NodeClassifier(nn.Module):
     """A class for each node: linear layer, encoder, linear layer.
 
-    There are no positions, so that the numbering of the nodes can not
+    There are no positions, so that the numbering of the nodes cannot
     matter. With n_layers = 0 it is a feed-forward network.
     """
 
