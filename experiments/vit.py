@@ -74,7 +74,14 @@ def small_positions() -> ViT:
 
 def cells() -> dict[str, Any]:
     """What the chapter defines, its split of the digits among it."""
-    return defined_in(CHAPTER, "torch", "fit", "convolutional", "uneven_light")
+    return defined_in(
+        CHAPTER,
+        "torch",
+        "fit",
+        "convolutional",
+        "uneven_light",
+        "standardised",
+    )
 
 
 def distorted(data: Digits, seed: int) -> Digits:
