@@ -1,4 +1,4 @@
-"""Does pretraining save labels? For "BERT and GPT".
+"""Does pretraining save labels? For "Fine-tuning".
 
 The task is to tell the construction of an English sentence from few labels.
 The trunk is that of the masked models of language-models, trained on all
@@ -14,6 +14,7 @@ regularisation from the best accuracy on the same validation sentences.
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -28,9 +29,12 @@ from attention_book.models.language import MaskedLanguageModel
 from attention_book.models.text import SequenceClassifier
 from experiments.record import percent
 from experiments.sentence_models import LONGER, cells, trained
+from literate.chapter import defined_in
 
 
 SEEDS = range(3)
+CHAPTER = "docs/language/fine-tuning.md"
+PARTS = ("page", "MeanClassifier", "LoRALinear", "fine_tune", "labelled")
 LABELLED = (30, 100, 300, 1000)
 PRETRAINING_RATE = 3e-3  # the best one in language-models
 RATES = (1e-3, 3e-3)
@@ -53,6 +57,11 @@ Examples = list[tuple[list[int], int]]
 Parts = tuple[Examples, Examples, Examples]
 
 
+@cache
+def chapter() -> dict[str, Any]:
+    return defined_in(CHAPTER, *PARTS)
+
+
 @torch.no_grad()
 def accuracy(model: nn.Module, examples: Examples) -> float:
     logits = model(*pad([ids for ids, _ in examples]))
@@ -64,7 +73,7 @@ def tuned(start: Any, kind: type[nn.Module], parts: Parts, seed: int) -> float:
     """Test accuracy of the rate and number of steps that validation chose."""
     training, chosen_on, tested_on = parts
     models = [
-        cells()["fine_tune"](kind, start, training, seed, n_steps, rate)
+        chapter()["fine_tune"](kind, start, training, seed, n_steps, rate)
         for rate, n_steps in product(RATES, STEPS)
     ]
     best = max(models, key=lambda model: accuracy(model, chosen_on))
@@ -110,16 +119,15 @@ def frozen(model: Any, how: str, examples: Examples) -> Any:
 
 def run(seed: int) -> dict[str, float]:
     """Accuracy by arm and number of labelled sentences."""
-    page = cells()
-    labelled = page["labelled"]
+    labelled = chapter()["labelled"]
     tested_on, chosen_on = labelled[:1000], labelled[1000:1500]
     drawn = random.Random(seed).sample(labelled[1500:], max(LABELLED))
     starts = {
-        "nothing": page["make_model"](MaskedLanguageModel, seed),
+        "nothing": cells()["make_model"](MaskedLanguageModel, seed),
         "tuned": trained("80/10/10", PRETRAINING_RATE, seed, LONGER),
         "always": trained("always", PRETRAINING_RATE, seed, LONGER),
     }
-    kinds = {"class": SequenceClassifier, "mean": page["MeanClassifier"]}
+    kinds = {"class": SequenceClassifier, "mean": chapter()["MeanClassifier"]}
     found = {}
     for n in LABELLED:
         parts = drawn[:n], chosen_on, tested_on

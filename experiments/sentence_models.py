@@ -1,4 +1,7 @@
-"""What the experiments for "BERT and GPT" share: the cells of the chapter."""
+"""The models of "BERT and GPT", trained by the cells of that chapter.
+
+For its experiments, and for "Fine-tuning", which goes on from its models.
+"""
 
 from functools import cache, partial
 from typing import Any
@@ -16,8 +19,6 @@ PARTS = (
     "make_model",
     "causal_loss",
     "train",
-    "fine_tune",
-    "labelled",
 )
 STEPS = 1_500
 LONGER = 3_000
@@ -30,7 +31,7 @@ def cells() -> dict[str, Any]:
 
 
 def trained(arm: str, rate: float, seed: int, n_steps: int) -> Any:
-    """A model of the page: causal, or with one of two ways to mask."""
+    """A model of the chapter: causal, or with one of two ways to mask."""
     page = cells()
     kind, loss = {
         "causal": (CausalLanguageModel, page["causal_loss"]),

@@ -12,7 +12,8 @@ SHORT = """
 attention/pooling attention/scoring attention/by-hand attention/recurrent
 attention/multi-head attention/positions attention/scoring-today
 transformer/encoder transformer/residuals transformer/decoder transformer/training
-transformer/decoding language/language-models fast/cache fast/flash
+transformer/decoding language/language-models language/fine-tuning
+fast/cache fast/flash
 trust/interpret trust/myths
 """.split()
 drawing = Drawing(height=488)
