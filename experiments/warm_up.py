@@ -10,7 +10,7 @@ rate begins at its peak. Each arm's rate is chosen on validation sentences.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from statistics import fmean
 
@@ -34,7 +34,7 @@ SEEDS = range(3)
 NORMS = {"post": "后置 | post", "pre": "前置 | pre"}
 WAYS = {
     "none": "没有 | none",
-    "moments": "只热滑动平均 | averages only",
+    "moments": "只预热滑动平均 | averages only",
     "rate": "100 步 | 100 steps",
 }
 RATES = (1e-3, 2e-3, 4e-3, 8e-3)
@@ -76,7 +76,7 @@ def train(norm: str, way: str, rate: float, seed: int) -> dict[str, float]:
         max_steps=MAX_STEPS,
         batch_tokens=600,
         learning_rate=rate,
-        warmup_steps=WARMUP if way == "rate" else 1,
+        warmup_steps=1 if way in ("none", "moments") else WARMUP,
         seed=seed,
     )
     torch.manual_seed(seed)
@@ -95,7 +95,9 @@ def train(norm: str, way: str, rate: float, seed: int) -> dict[str, float]:
     trainer = Trainer(model, batches, config)
     if way == "moments":
         feed_averages(trainer)
-    for _ in range(MAX_STEPS):
+    for number in range(MAX_STEPS):
+        if way == "erased" and number == WARMUP:
+            trainer.optimizer.state.clear()  # as if this were the first step
         trainer.step()
     return {
         part: validation_loss(trainer, TranslationBatches(examples, config))
@@ -116,24 +118,25 @@ def feed_averages(trainer: Trainer) -> None:
         optimizer.step()
 
 
-def run(seed: int) -> dict[str, float]:
+def run(seed: int, ways: Iterable[str] = WAYS) -> dict[str, float]:
     found = {"frequencies": frequency_loss()}
-    for way in WAYS:
-        config = TrainingConfig(
-            max_steps=MAX_STEPS, warmup_steps=WARMUP if way == "rate" else 1
-        )
+    for way in ways:
+        warmup = 1 if way in ("none", "moments") else WARMUP
+        config = TrainingConfig(max_steps=MAX_STEPS, warmup_steps=warmup)
         rates = [learning_rate_at(i + 1, config) for i in range(MAX_STEPS)]
         found[f"{way}: peak"] = max(rates) / config.learning_rate
         found[f"{way}: mean"] = fmean(rates) / config.learning_rate
     for norm in NORMS:
-        for way in WAYS:
+        for way in ways:
             for rate in RATES:
                 for part, loss in train(norm, way, rate, seed).items():
                     found[f"{norm}, {way}, {rate:g}: {part}"] = loss
     return found
 
 
-def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+def tables(
+    results: dict[str, list[float]], ways: dict[str, str] = WAYS
+) -> dict[str, list[list[str]]]:
     """Losses by rate on validation data, and on the test at the best."""
     stuck = 0.95 * results["frequencies"][0]
     head = ["归一化 | norm", "预热 | warm-up", "最高，平均 | peak, mean"]
@@ -141,7 +144,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     head += ["没学会 | stuck", "选中，测试 | chosen, test"]
     rows = [head]
     for norm, title in NORMS.items():
-        for way, name in WAYS.items():
+        for way, name in ways.items():
             arm = f"{norm}, {way}"
             by_rate = {
                 rate: results[f"{arm}, {rate:g}: validation"] for rate in RATES
