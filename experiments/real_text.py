@@ -9,6 +9,7 @@ a run that is cut off goes on.
 
 import hashlib
 import json
+import math
 import random
 import subprocess
 import time
@@ -513,7 +514,7 @@ def run(seed: int) -> dict[str, Any]:
 def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
     bleu = "BLEU"
     chrf = "chrF"
-    interval = "区间 | interval"
+    interval = "种子 0（区间） | seed 0 (interval)"
     titles = {
         "copy": "照抄原文 | copy the source",
         "nearest": "最像的一条的译文 | nearest neighbour",
@@ -543,7 +544,18 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
         low, high = (
             results[f"{name}: {key} {end}"][0] for end in ("low", "high")
         )
-        return f"{low:.1f}–{high:.1f}"
+        middle = results[f"{name}: {key}"][0]
+        return f"{middle:.1f} ({low:.1f}–{high:.1f})"
+
+    def without_penalty(name: str) -> list[float]:
+        """BLEU over its brevity penalty, from the ratio of characters.
+
+        That of sacrebleu's tokens was not recorded and may differ a little.
+        """
+        pairs = zip(
+            results[f"{name}: bleu"], results[f"{name}: length"], strict=True
+        )
+        return [x / min(1.0, math.exp(1 - 1 / ratio)) for x, ratio in pairs]
 
     decoders = [
         [
@@ -594,6 +606,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             "平均对数概率 | mean log-probability",
             "与贪心相同 | same as greedy",
             bleu,
+            "BLEU ÷ 短句惩罚，约 | BLEU ÷ brevity penalty, about",
         ]
     ]
     for beam_size in (1, 4, 16):
@@ -611,6 +624,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
                     if beam_size == 1
                     else percent(results[f"{name}: as greedy"]),
                     spread(results[f"{name}: bleu"], 1),
+                    spread(without_penalty(name), 1),
                 ]
             )
 
