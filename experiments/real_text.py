@@ -637,7 +637,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
         [
             "与最像的训练原文的相似度 | similarity of the nearest source",
             "条数 | messages",
-            "它的译文，chrF | its translation, chrF",
+            "最像那一条的译文，chrF | its translation, chrF",
             "束搜索，chrF | beam of 4, chrF",
         ]
     ]

@@ -153,8 +153,8 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     head = ["步数 | steps", "解码 | decoding"]
     for smoothing in SMOOTHING:
         head += [
-            f"ε = {smoothing:g}，全对 | ε = {smoothing:g}, exact",
-            f"ε = {smoothing:g}，BLEU | ε = {smoothing:g}, BLEU",
+            f"平滑 {smoothing:g}，全对 | smoothing {smoothing:g}, exact",
+            f"平滑 {smoothing:g}，BLEU | smoothing {smoothing:g}, BLEU",
         ]
     rows = [head]
     for step in STEPS:

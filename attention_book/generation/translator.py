@@ -1,5 +1,5 @@
-# Made from docs/transformer/real-text.md (5c77f70a2956). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""From text to text. Explained in the chapter "Translating real sentences"."""
+# Made from docs/source/translator.md (66b61f7751e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""From text to text. Explained on the page "The translator"."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
