@@ -44,7 +44,6 @@ ARMS = {
 }
 MASKED = ("always", "80/10/10")
 ORDERS = (1, 2, 3, 4)
-BINS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16))
 TEMPERATURES = (0.3, 1.0, 2.0)
 PAGE_STEPS = {"causal": 200, "80/10/10": 400}
 PAGE_RATE = 3e-3
@@ -115,16 +114,6 @@ def loss_on(rows: Rows, arm: str, model: Any) -> float:
         return mean(*causal_losses(model, rows))
     losses, _, words = masked_losses(model, rows)
     return mean(losses, words)
-
-
-def by_position(name: str, losses: Tensor, among: Tensor) -> dict[str, float]:
-    """The mean loss by how many tokens of the row come before."""
-    return {
-        f"{name}, {first} to {last} before": mean(
-            losses[:, first - 1 : last], among[:, first - 1 : last]
-        )
-        for first, last in BINS
-    }
 
 
 def show_samples(model: CausalLanguageModel, seed: int) -> dict[str, str]:
@@ -262,8 +251,6 @@ def test(arm: str, model: Any, seed: int) -> dict[str, float | str]:
     if arm == "causal":
         losses, real = causal_losses(model, rows)
         found["causal loss"] = mean(losses, real)
-        words = pad(rows)[0][:, 1:] > EOS
-        found |= by_position(arm, losses, words)
         return found | show_samples(model, seed)
     losses, is_right, words = masked_losses(model, rows)
     found[f"{arm} loss"] = mean(losses, words)
@@ -272,7 +259,6 @@ def test(arm: str, model: Any, seed: int) -> dict[str, float | str]:
     with torch.no_grad():
         given = model(ids, lengths).argmax(-1) == ids
     found[f"{arm}, given back"] = mean(given, words)
-    found |= by_position(arm, losses[:, 1:], words[:, 1:])
     return found | (show_blanks(model) if arm == "80/10/10" else {})
 
 
@@ -350,18 +336,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             perplexity(results["causal loss"]),
         ],
     ]
-    positions = [
-        ["前面的词元数 | tokens before", "因果 | causal", "掩码 | masked"]
-    ]
-    for first, last in BINS:
-        key = f"{first} to {last} before"
-        positions.append(
-            [
-                f"{first}" if first == last else f"{first}–{last}",
-                spread(results[f"causal, {key}"], 2),
-                spread(results[f"80/10/10, {key}"], 2),
-            ]
-        )
     samples = [["温度 | temperature", "三句 | three sentences"]]
     samples += [[str(x), results[f"sample {x}"][0]] for x in TEMPERATURES]
     blanks = [["句子 | sentence", "最可能的词元 | most probable tokens"]]
@@ -427,7 +401,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
     return {
         "rates": rates,
         "perplexity": perplexities,
-        "positions": positions,
         "samples": samples,
         "blanks": blanks,
         "masked": masked,
