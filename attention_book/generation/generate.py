@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoding.md (962aa29e8780). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (8169faf2dad3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loop that generates, and how it chooses each token.
 
 Explained in the chapter "Decoding".
@@ -91,8 +91,8 @@ def generate(
         next_token: The strategy, such as greedy or what sampler returns.
         suppress: Tokens that are never generated.
         eos_id: The token after which to stop, or None for none.
-        with_log_probs: Whether to sum log-probabilities, for which each step
-            goes over the whole vocabulary once more.
+        with_log_probs: Whether to sum log-probabilities, of the model and not
+            of next_token, which takes another look at all logits.
     """
     check_size("max_length", max_length)
     decoder = CachedDecoder(model) if isinstance(model, Transformer) else model
