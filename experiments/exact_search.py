@@ -309,7 +309,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     }
     kinds = {
         "all": ("采样", "samples"),
-        "epsilon": ("ε 采样", "ε-samples"),
+        "epsilon": (" ε 采样", "ε-samples"),
     }
     for kind, (zh, en) in kinds.items():
         names |= {
