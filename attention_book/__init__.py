@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (0e8b59d97e04). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (f49bd88e7772). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -137,10 +137,12 @@ if TYPE_CHECKING:
         generate_text as generate_text,
     )
     from .generation.translator import Translator as Translator
+    from .evaluation.calibration import (
+        expected_calibration_error as expected_calibration_error,
+    )
     from .evaluation.metrics import (
         accuracy_by_group as accuracy_by_group,
         equalized_odds_difference as equalized_odds_difference,
-        expected_calibration_error as expected_calibration_error,
     )
     from .interpret.attribution import (
         attribution_patching as attribution_patching,

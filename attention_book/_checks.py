@@ -1,7 +1,7 @@
-# Made from docs/source/checks.md (2018f0a34f91). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (af327056c343). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checks of inputs. Explained on the page "Checking inputs"."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sized
 from numbers import Integral, Real
 from types import MappingProxyType, UnionType
 from typing import (
@@ -18,6 +18,7 @@ from torch import Tensor
 
 
 __all__ = [
+    "check_columns",
     "check_fields",
     "check_head_mask",
     "check_heads",
@@ -272,3 +273,11 @@ def check_texts(name: str, texts: object) -> None:
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         _refuse(name, "be several texts", _brief(texts))
+
+
+def check_columns(**columns: Sized) -> None:
+    """Raise ValueError unless all are as long as the first, and not empty."""
+    lengths = [len(column) for column in columns.values()]
+    if len(set(lengths)) > 1 or 0 in lengths:
+        got = " and ".join(map(str, lengths))
+        _refuse(" and ".join(columns), "be of one length, not empty", got)

@@ -151,6 +151,7 @@ SHOWN = {
     "contrast 0.25": "对比度 0.25 | contrast 0.25",
     "contrast 0.1": "对比度 0.1 | contrast 0.1",
 }
+SOME = ("clean", "shift 1", "shift 2", "rotate 30", "noise 0.4")
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
@@ -193,6 +194,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         + [[title, *cells(case, *columns)] for case, title in shown.items()]
         for name, columns, shown in (
             ("digits", short, SHOWN),
+            ("some", short, {case: SHOWN[case] for case in SOME}),
             ("temperature", temperature, small | SHOWN),
             ("training", training, SHOWN),
         )

@@ -4,11 +4,17 @@ Names decide the pronoun of the translation. In training, occupations nearly
 do. Which occupation is more frequent with which pronoun is drawn by lot.
 Every model takes as many steps, and all training sets are of one size. But
 for the first, half of each are of the majority. All but two have 300 different
-sentences: fewer are left when the majority is dropped, and 600 when all get
-counterparts.
+sentences: fewer are left when the majority is dropped, and 600 when each gets
+its counterpart.
+
+Each model is judged on its way and at the end, and on its own training
+sentences too: is the rare pronoun wrong because the occupation was learnt
+instead of the name, or because training was not over yet? The data as they
+are get a training twice as long, too, and one at a third of the rate.
 """
 
 import random
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -18,8 +24,16 @@ from attention_book.evaluation import (
     equalized_odds_difference,
 )
 from attention_book.generation import Translator
+from attention_book.models.config import TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import TrainingConfig
+from attention_book.training import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    encode_pairs,
+)
+from attention_book.training.chunked_loss import chunked_translation_loss
 from corpora.biased.occupations import (
     OccupationSentence,
     balance,
@@ -27,8 +41,7 @@ from corpora.biased.occupations import (
     draw_others,
     with_counterparts,
 )
-from experiments.fitting import fit
-from experiments.record import percent
+from experiments.record import percent, spread
 
 
 SEEDS = range(3)
@@ -37,7 +50,12 @@ N_PORTRAITS = 900  # after repeating, in each training set
 N_OTHERS = 2_100  # sentences without occupation and pronoun
 N_TEST = 600
 MAJORITY = 0.95
-STEPS = 300
+JUDGED = (200, 300, 600, 900)  # steps; the last is the end of training
+RATE = 3e-3
+OTHERS = {  # the data as they are once more: judged after, learning rate
+    "longer": ((1_800,), RATE),
+    "slower": (JUDGED[-1:], RATE / 3),
+}
 SIZES: dict[str, Any] = {
     "d_model": 64,
     "n_heads": 4,
@@ -49,8 +67,7 @@ NAMES = {
     "as it is": "原样 | as it is",
     "dropped": "减到一样多 | majority dropped",
     "repeated": "重复少数 | minority repeated",
-    "counterparts": "一半配对应句 | counterparts, half",
-    "all counterparts": "都配对应句 | counterparts, all",
+    "counterparts": "配对应句 | counterparts",
     "unbiased": "本来就没有偏 | never biased",
 }
 
@@ -74,8 +91,6 @@ def mend(
     if way == "dropped":
         found = balance(biased, rng)
     elif way == "counterparts":
-        found = with_counterparts(rng.sample(biased, N_TRAIN // 2), rng)
-    elif way == "all counterparts":
         found = with_counterparts(biased, rng)
     elif way == "unbiased":
         found = draw_occupations(N_TRAIN, 0.5, seed=seed, lot=seed)
@@ -90,36 +105,63 @@ def mend(
     ]
 
 
-def train(sentences: list[OccupationSentence], seed: int) -> Translator:
+def train(
+    sentences: list[OccupationSentence],
+    seed: int,
+    judged: tuple[int, ...] = JUDGED,
+    learning_rate: float = RATE,
+) -> Iterator[tuple[int, Translator]]:
+    """Train one model, and give it out after each of the steps judged."""
     pairs = [(p.english, p.chinese) for p in sentences]
     pairs += draw_others(N_OTHERS, seed)
     everything = draw_occupations(5_000, 0.5, seed=10_000)
-    tokenizers = (
-        WordTokenizer.train(p.english for p in everything),
-        WordTokenizer.train(p.chinese for p in everything),
-    )
+    source = WordTokenizer.train(p.english for p in everything)
+    target = WordTokenizer.train(p.chinese for p in everything)
     config = TrainingConfig(
-        max_steps=STEPS,
+        max_steps=judged[-1],
         batch_tokens=1000,
-        learning_rate=3e-3,
+        learning_rate=learning_rate,
         warmup_steps=50,
         seed=seed,
     )
-    return fit(pairs, tokenizers, SIZES, config, STEPS)
+    torch.manual_seed(seed)
+    model = Transformer(
+        TransformerConfig(
+            source_vocab_size=len(source),
+            target_vocab_size=len(target),
+            **SIZES,
+        )
+    )
+    batches = TranslationBatches(encode_pairs(pairs, source, target), config)
+    trainer = Trainer(model, batches, config, chunked_translation_loss)
+    for step in range(1, config.max_steps + 1):
+        trainer.step()
+        if step in judged:
+            yield step, Translator(model.eval(), source, target)
+            model.train()
+
+
+def says(
+    translator: Translator, sentences: list[OccupationSentence]
+) -> tuple[list[str], torch.Tensor, torch.Tensor]:
+    """The translations, whether they say 她, and if the pronoun is right."""
+    outputs = translator.translate([p.english for p in sentences])
+    says_she = torch.tensor(["她" in text for text in outputs])
+    says_he = torch.tensor(["他" in text for text in outputs])
+    is_woman = torch.tensor([p.is_woman for p in sentences])
+    right = torch.where(is_woman, says_she & ~says_he, says_he & ~says_she)
+    return outputs, says_she, right
 
 
 def evaluate(
     translator: Translator, test: list[OccupationSentence]
 ) -> dict[str, float]:
-    outputs = translator.translate([p.english for p in test])
+    outputs, says_she, right = says(translator, test)
     references = [p.chinese.replace(" ", "") for p in test]
     exact = torch.tensor(
         [a == b for a, b in zip(outputs, references, strict=True)]
     )
-    says_she = torch.tensor(["她" in text for text in outputs])
-    says_he = torch.tensor(["他" in text for text in outputs])
     is_woman = torch.tensor([p.is_woman for p in test])
-    right = torch.where(is_woman, says_she & ~says_he, says_he & ~says_she)
     groups = accuracy_by_group(right, [p.is_majority for p in test])
     among_women = [p.is_woman == p.is_majority for p in test]
     four = accuracy_by_group(
@@ -141,31 +183,86 @@ def evaluate(
 def run(seed: int) -> dict[str, float]:
     biased = draw_occupations(N_TRAIN, MAJORITY, seed=seed, lot=seed)
     test = draw_occupations(N_TEST, 0.5, seed=1000 + seed, lot=seed)
-    results = {}
-    for way in NAMES:
+    results: dict[str, float] = {}
+    trainings = {way: (way, JUDGED, RATE) for way in NAMES} | {
+        name: ("as it is", *how) for name, how in OTHERS.items()
+    }
+    for name, (way, judged, rate) in trainings.items():
         training = mend(way, biased, seed)
-        results[f"{way}: different"] = len({p.english for p in training})
-        results[f"{way}: share of majority"] = sum(
+        different = list(dict.fromkeys(training))
+        majority = [p.is_majority for p in different]
+        results[f"{name}: different"] = len(different)
+        results[f"{name}: share of majority"] = sum(
             p.is_majority for p in training
         ) / len(training)
-        translator = train(training, seed)
-        for name, value in evaluate(translator, test).items():
-            results[f"{way}: {name}"] = value
+        for step, translator in train(training, seed, judged, rate):
+            start = f"{name}, {step}"
+            learnt = accuracy_by_group(
+                says(translator, different)[2], majority
+            )
+            results[f"{start}: training, majority"] = learnt[True]
+            results[f"{start}: training, minority"] = learnt[False]
+            for what, value in evaluate(translator, test).items():
+                results[f"{start}: {what}"] = value
     return results
+
+
+def count(values: list[float]) -> str:
+    """One number where all seeds have the same."""
+    return f"{values[0]:.0f}" if len(set(values)) == 1 else spread(values, 0)
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     columns = {
-        "majority": "代词，多数 | pronoun, majority",
-        "minority": "代词，少数 | pronoun, minority",
+        "training, majority": "训练，多数 | training, majority",
+        "training, minority": "训练，少数 | training, minority",
+        "majority": "测试，多数 | test, majority",
+        "minority": "测试，少数 | test, minority",
         "odds": "几率差 | odds difference",
-        "as collected": "整句，偏的分布 | sentence, biased mix",
-        "balanced": "整句，均衡 | sentence, balanced",
+        "as collected": "整句，有偏的分布 | sentence, biased mix",
     }
 
-    head = ["训练数据 | training data", *columns.values()]
-    rows = [
-        [title, *(percent(results[f"{way}: {name}"], 0) for name in columns)]
-        for way, title in NAMES.items()
+    def row(way: str, step: int, names: Iterable[str]) -> list[str]:
+        return [
+            percent(results[f"{way}, {step}: {name}"], 0) for name in names
+        ]
+
+    end = JUDGED[-1]
+    over = [name for name in columns if name != "as collected"]
+    steps = [
+        ["步 | steps", *(columns[name] for name in over)],
+        *([str(step), *row("as it is", step, over)] for step in JUDGED),
+        ["共 1,800 | of 1,800", *row("longer", 1_800, over)],
+        ["900，学习率 0.001 | 900, rate 0.001", *row("slower", end, over)],
     ]
-    return {"occupations": [head, *rows]}
+    shown = [name for name in columns if name != "training, majority"]
+    occupations = [
+        [
+            "训练数据 | training data",
+            "不同的句子 | different",
+            *(columns[name] for name in shown),
+        ],
+        *(
+            [
+                title,
+                count(results[f"{way}: different"]),
+                *row(way, end, shown),
+            ]
+            for way, title in NAMES.items()
+        ),
+    ]
+    on_the_way = [
+        ["测试，少数 | test, minority", *map(str, JUDGED)],
+        *(
+            [
+                title,
+                *(row(way, step, ["minority"])[0] for step in JUDGED),
+            ]
+            for way, title in NAMES.items()
+        ),
+    ]
+    return {
+        "steps": steps,
+        "occupations": occupations,
+        "on-the-way": on_the_way,
+    }

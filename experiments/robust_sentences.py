@@ -117,7 +117,10 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             title,
             f"{results[f'{name}: n'][0]:,.0f}",
             *(
-                cell(results[f"{name}: {what}"])
+                # no translation of a shuffled sentence is right or wrong
+                "–"
+                if name == "shuffled" and what != "confidence"
+                else cell(results[f"{name}: {what}"])
                 for what in ("accuracy", "confidence", "error")
             ),
         ]

@@ -1,14 +1,43 @@
-# Made from docs/source/perturbations.md (ad39f0c109eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Temperature scaling.
+# Made from docs/source/perturbations.md (6f8171d1ebc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Whether confidence can be relied on, and temperature scaling.
 
-Explained on the page "Perturbations and biased corpora".
+Explained in the chapter "Robustness and fairness" and on the page
+"Perturbations and biased corpora".
 """
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attention_book._checks import check_columns, check_size
 
-__all__ = ["fit_temperature"]
+
+__all__ = ["expected_calibration_error", "fit_temperature"]
+
+
+def expected_calibration_error(
+    confidence: Float[Tensor, " n"],
+    right: Bool[Tensor, " n"],
+    n_bins: int = 10,
+) -> float:
+    """Return how far confidence and accuracy are apart, over equal bins.
+
+    Raises:
+        ValueError: Lengths differ, or a confidence is not from 0 to 1.
+
+    Source: Guo et al. (2017), §2, equation 3.
+    """
+    check_columns(confidence=confidence, right=right)
+    check_size("n_bins", n_bins)
+    if not ((confidence >= 0) & (confidence <= 1)).all():
+        raise ValueError(
+            "confidence must be from 0 to 1, got from "
+            f"{confidence.min():g} to {confidence.max():g}"
+        )
+    bins = (confidence * n_bins).long().clamp(max=n_bins - 1)
+    gap = confidence.double() - right.double()
+    sums = torch.zeros(n_bins, dtype=torch.double).index_add(0, bins, gap)
+    return (sums.abs().sum() / len(gap)).item()
 
 
 def fit_temperature(
