@@ -232,8 +232,14 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     steps = [
         ["步 | steps", *(columns[name] for name in over)],
         *([str(step), *row("as it is", step, over)] for step in JUDGED),
-        ["共 1,800 | of 1,800", *row("longer", 1_800, over)],
-        ["900，学习率 0.001 | 900, rate 0.001", *row("slower", end, over)],
+        [
+            "1,800，另一次 | 1,800, another training",
+            *row("longer", 1_800, over),
+        ],
+        [
+            "900，学习率 0.001 | 900, at a rate of 0.001",
+            *row("slower", end, over),
+        ],
     ]
     shown = [name for name in columns if name != "training, majority"]
     occupations = [
