@@ -160,6 +160,10 @@ def test_bad_input_is_named() -> None:
     two = torch.tensor([True, True])
     with pytest.raises(ValueError, match="of one length, not empty, got 2 an"):
         accuracy_by_group(two, ["a"])
+    with pytest.raises(
+        ValueError, match=r"right and groups must.* got 0 and 0"
+    ):
+        accuracy_by_group(two[:0], [])
     with pytest.raises(ValueError, match=r"from 0\.5 to 1\.5"):
         expected_calibration_error(torch.tensor([0.5, 1.5]), two)
     with pytest.raises(ValueError, match="in actual, got no False in 'a'"):
