@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attention_book import Transformer, TransformerConfig, WordTokenizer
+from attention_book import WordTokenizer
 from attention_book.data.batches import pad
 from attention_book.data.grammar import sentence
 from attention_book.data.lexicon import COLOURS, NOUNS, QUALITIES
@@ -25,6 +25,7 @@ from attention_book.training import (
     TranslationBatches,
     encode_pairs,
 )
+from experiments.fitting import small_model
 from experiments.record import percent, spread
 
 
@@ -82,17 +83,7 @@ def run(seed: int) -> dict[str, float]:
     english, chinese = map(WordTokenizer.train, zip(*split.train, strict=True))
     twins = make_twins({text for text, _ in split.train})
     torch.manual_seed(seed)
-    model = Transformer(
-        TransformerConfig(
-            source_vocab_size=len(english),
-            target_vocab_size=len(chinese),
-            d_model=64,
-            n_heads=4,
-            d_ff=256,
-            n_layers=1,
-            norm="pre",
-        )
-    )
+    model = small_model(english, chinese)
     config = TrainingConfig(
         max_steps=STEPS[-1],
         batch_tokens=1000,

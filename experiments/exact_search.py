@@ -29,7 +29,7 @@ from attention_book.generation import (
     score,
 )
 from attention_book.generation.exact import exact_search
-from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
@@ -38,6 +38,7 @@ from attention_book.training import (
     TranslationBatches,
     encode_pairs,
 )
+from experiments.fitting import small_model
 from experiments.record import percent, spread
 
 
@@ -235,16 +236,7 @@ def run(seed: int) -> dict[str, float]:
     examples = encode_pairs(split.train, english, chinese)
     held_out = encode_pairs(split.sentences, english, chinese)
     torch.manual_seed(seed)
-    shape = TransformerConfig(
-        source_vocab_size=len(english),
-        target_vocab_size=len(chinese),
-        d_model=64,
-        n_heads=4,
-        d_ff=256,
-        n_layers=1,
-        norm="pre",
-    )
-    model = Transformer(shape)
+    model = small_model(english, chinese)
     config = TrainingConfig(
         max_steps=max(STEPS),
         batch_tokens=1000,

@@ -1,5 +1,6 @@
 """Translators trained and judged, for "Robustness and fairness"."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -22,14 +23,28 @@ Pair = tuple[str, str]
 Tokenizers = tuple[WordTokenizer | BPETokenizer, WordTokenizer]
 
 
-def fit(
+def small_model(
+    source: WordTokenizer, target: WordTokenizer, **changes: Any
+) -> Transformer:
+    """The Transformer of the chapter "Training", with changes."""
+    sizes = {"d_model": 64, "n_heads": 4, "d_ff": 256, "n_layers": 1}
+    return Transformer(
+        TransformerConfig(
+            source_vocab_size=len(source),
+            target_vocab_size=len(target),
+            **sizes | {"norm": "pre"} | changes,
+        )
+    )
+
+
+def fit_in_stages(
     pairs: list[Pair],
     tokenizers: Tokenizers,
     sizes: dict[str, Any],
     config: TrainingConfig,
-    n_steps: int,
-) -> Translator:
-    """Train a translator for a number of steps."""
+    steps: Sequence[int],
+) -> Iterator[tuple[int, Translator]]:
+    """Train a translator, and yield it after each of these steps."""
     source, target = tokenizers
     torch.manual_seed(config.seed)
     model = Transformer(
@@ -41,9 +56,24 @@ def fit(
     )
     batches = TranslationBatches(encode_pairs(pairs, source, target), config)
     trainer = Trainer(model, batches, config, chunked_translation_loss)
-    for _ in range(n_steps):
+    for step in range(1, steps[-1] + 1):
         trainer.step()
-    return Translator(model.eval(), source, target)
+        if step in steps:
+            yield step, Translator(model.eval(), source, target)
+            model.train()
+
+
+def fit(
+    pairs: list[Pair],
+    tokenizers: Tokenizers,
+    sizes: dict[str, Any],
+    config: TrainingConfig,
+    n_steps: int,
+) -> Translator:
+    """Train a translator for a number of steps."""
+    stages = fit_in_stages(pairs, tokenizers, sizes, config, [n_steps])
+    _, translator = next(stages)
+    return translator
 
 
 def judge(

@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 
-from attention_book import Transformer, TransformerConfig
 from attention_book.training import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
     validation_loss,
 )
+from experiments.fitting import small_model
 from experiments.record import spread
 from experiments.warm_up import encode, make_texts, parts
 
@@ -44,18 +44,7 @@ def run(seed: int) -> dict[str, float]:
     found: dict[str, float] = {"epochs": MAX_STEPS / len(batches["train"])}
     for rate in RATES:
         torch.manual_seed(seed)
-        model = Transformer(
-            TransformerConfig(
-                source_vocab_size=len(english),
-                target_vocab_size=len(chinese),
-                d_model=64,
-                n_heads=4,
-                d_ff=256,
-                n_layers=1,
-                norm="pre",
-                dropout=rate,
-            )
-        )
+        model = small_model(english, chinese, dropout=rate)
         trainer = Trainer(model, batches["train"], config)
         best: dict[str, float] = {}
         for step in range(1, MAX_STEPS + 1):

@@ -24,16 +24,10 @@ from attention_book.evaluation import (
     equalized_odds_difference,
 )
 from attention_book.generation import Translator
-from attention_book.models.config import TransformerConfig
-from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
-    Trainer,
     TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
 )
-from attention_book.training.chunked_loss import chunked_translation_loss
 from corpora.biased.occupations import (
     OccupationSentence,
     balance,
@@ -41,6 +35,7 @@ from corpora.biased.occupations import (
     draw_others,
     with_counterparts,
 )
+from experiments.fitting import fit_in_stages
 from experiments.record import percent, spread
 
 
@@ -124,21 +119,7 @@ def train(
         warmup_steps=50,
         seed=seed,
     )
-    torch.manual_seed(seed)
-    model = Transformer(
-        TransformerConfig(
-            source_vocab_size=len(source),
-            target_vocab_size=len(target),
-            **SIZES,
-        )
-    )
-    batches = TranslationBatches(encode_pairs(pairs, source, target), config)
-    trainer = Trainer(model, batches, config, chunked_translation_loss)
-    for step in range(1, config.max_steps + 1):
-        trainer.step()
-        if step in judged:
-            yield step, Translator(model.eval(), source, target)
-            model.train()
+    yield from fit_in_stages(pairs, (source, target), SIZES, config, judged)
 
 
 def says(

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from attention_book import Transformer, TransformerConfig
 from attention_book.training import (
     Trainer,
     TrainingConfig,
@@ -20,6 +19,7 @@ from attention_book.training import (
     learning_rate_at,
     validation_loss,
 )
+from experiments.fitting import small_model
 from experiments.record import spread
 from experiments.warm_up import encode, make_texts, parts
 
@@ -52,17 +52,7 @@ def train(schedule: str, rate: float, seed: int) -> dict[str, float]:
     split, english, chinese = make_texts()
     config = make_config(schedule, rate, seed)
     torch.manual_seed(seed)
-    model = Transformer(
-        TransformerConfig(
-            source_vocab_size=len(english),
-            target_vocab_size=len(chinese),
-            d_model=64,
-            n_heads=4,
-            d_ff=256,
-            n_layers=1,
-            norm="pre",
-        )
-    )
+    model = small_model(english, chinese)
     batches = TranslationBatches(encode(split.train), config)
     trainer = Trainer(model, batches, config)
     kept = []

@@ -20,7 +20,7 @@ from torch import Tensor
 from attention_book.data.batches import pad
 from attention_book.data.split import make_split
 from attention_book.generation import generate, greedy, sampler
-from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import (
     Trainer,
@@ -29,6 +29,7 @@ from attention_book.training import (
     encode_pairs,
 )
 from experiments.exact_search import Judge, log_probs, minimum_bayes_risk
+from experiments.fitting import small_model
 from experiments.record import percent, spread
 
 
@@ -76,17 +77,7 @@ def run(seed: int) -> dict[str, float]:
     results: dict[str, float] = {}
     for smoothing in SMOOTHING:
         torch.manual_seed(seed)
-        model = Transformer(
-            TransformerConfig(
-                source_vocab_size=len(english),
-                target_vocab_size=len(chinese),
-                d_model=64,
-                n_heads=4,
-                d_ff=256,
-                n_layers=1,
-                norm="pre",
-            )
-        )
+        model = small_model(english, chinese)
         config = TrainingConfig(
             max_steps=max(STEPS),
             batch_tokens=1000,

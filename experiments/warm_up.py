@@ -16,7 +16,7 @@ from statistics import fmean
 
 import torch
 
-from attention_book import Transformer, TransformerConfig, WordTokenizer
+from attention_book import WordTokenizer
 from attention_book.data.split import Split, make_split
 from attention_book.training import (
     Example,
@@ -27,6 +27,7 @@ from attention_book.training import (
     learning_rate_at,
     validation_loss,
 )
+from experiments.fitting import small_model
 from experiments.record import spread
 
 
@@ -80,17 +81,7 @@ def train(norm: str, way: str, rate: float, seed: int) -> dict[str, float]:
         seed=seed,
     )
     torch.manual_seed(seed)
-    model = Transformer(
-        TransformerConfig(
-            source_vocab_size=len(english),
-            target_vocab_size=len(chinese),
-            d_model=64,
-            n_heads=4,
-            d_ff=256,
-            n_layers=4,
-            norm=norm,
-        )
-    )
+    model = small_model(english, chinese, n_layers=4, norm=norm)
     batches = TranslationBatches(encode(split.train), config)
     trainer = Trainer(model, batches, config)
     if way == "moments":

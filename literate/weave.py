@@ -48,7 +48,6 @@ FOLDED = "导入与公开的名字 | Imports and public names"
 CHECKS = "检查 | Checks"
 SHADES = (("", "light"), (".dark", "dark"))
 MINUS = re.compile(r"(?<![\w`-])-(?=\d)")  # before a number, and no dash of a range
-FIGURES = {"zh": "图", "en": "Figure"}
 NUMBERED = '<span class="number">{}</span> '
 # A link to the glossary as explain() makes it, which only Python-Markdown understands.
 TERM = re.compile(r"\[([^]]*)\]\(([^)]*)\)\{ \.term (aria-describedby=\"[^\"]*\") \}")
@@ -98,9 +97,9 @@ def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
     drawn: dict[str, str] = {}
     if is_lab:
         write(place, weave_lab(page, edition, about, book))
-        given_lab = nbformat.reads(page.text, as_version=4)
-        labels = given_lab.metadata.get("labels", {}) if edition == "zh" else {}
-        for cell in given_lab.cells:
+        lab = nbformat.reads(page.text, as_version=4)
+        labels = lab.metadata.get("labels", {}) if edition == "zh" else {}
+        for cell in lab.cells:
             drawn |= labs.figures(page.path, cell, labels)
     else:
         front = [*given.split("\n")[1:-1], *(f"{key}: {json.dumps(about[key])}" for key in about)]
@@ -222,7 +221,7 @@ def _with_figures(cell: Any, lab: Chapter, edition: str, drawn: Sequence[str]) -
         if "image/svg+xml" in output.get("data", ()):
             name = next(files)
             file = Path(name)  # in the folder that the page will be
-            number = NUMBERED.format(f"{FIGURES[edition]} {drawn.index(name) + 1}")
+            number = NUMBERED.format(f"{pick('图 | Figure', edition)} {drawn.index(name) + 1}")
             below = number + escape(cell.metadata.get("alt", {}).get(edition, ""))
             images = "".join(
                 f'<img class="{shade}" loading="lazy" alt="" src="{file.stem}{ending}.svg">'
