@@ -93,7 +93,8 @@ LAB = {
     "zh": "# 梨 | 见[章](../fruit/apple.md#peel)，有 $a^2$。",
     "en": "# Pears | See [chapter](../fruit/apple.md#peel); $a^2$.",
 }
-PEAR = '<svg width="10pt" height="10pt" viewBox="0 0 10 10"></svg>'
+PEAR = """<svg width="10pt" height="10pt" viewBox="0 0 10 10">
+<text>pear</text></svg>"""
 DIAGRAM = """from literate.drawing import Drawing
 
 drawing = Drawing(40)
@@ -119,7 +120,8 @@ def small_book(root: Path) -> Path:
     drawn = v4.new_output("display_data", {"image/svg+xml": PEAR})
     cells.append(v4.new_code_cell("show(3)", outputs=[printed, drawn]))
     cells[-1].metadata["alt"] = {"zh": "一个梨", "en": "A pear"}
-    notebook = nbformat.writes(v4.new_notebook(cells=cells))
+    labels = {"labels": {"pear": "梨"}}
+    notebook = nbformat.writes(v4.new_notebook(cells=cells, metadata=labels))
     write(root / "docs/labs/pear.ipynb", notebook + "\n")
     write(root / "docs/diagrams/tree.py", DIAGRAM)
     write(root / "experiments/records/apple.json", RECORD)
@@ -281,6 +283,7 @@ def check_lab(site: Path, edition: str) -> None:
     assert 'href="../../notebooks/pear.ipynb" download' in article
     assert not re.search("<script|<style|https?://(?!www.w3.org)", article)
     for image in re.findall(r'<img [^>]*src="([^"]*)"', article):
-        assert (site / "labs/pear" / image).exists()
+        drawn = (site / "labs/pear" / image).read_text("utf-8")
+        assert f"{ {'zh': '梨', 'en': 'pear'}[edition] }</text>" in drawn
     assert article.count("<img ") == 2
     assert (site / "labs/pear/index.html").stat().st_size < 20_000
