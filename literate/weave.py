@@ -47,6 +47,7 @@ CHECKER = "docs/source/cli.md"
 FOLDED = "导入与公开的名字 | Imports and public names"
 CHECKS = "检查 | Checks"
 SHADES = (("", "light"), (".dark", "dark"))
+RANGE = re.compile(r" (\([^()]*(?:–|…)[^()]*\))$")
 MINUS = re.compile(r"(?<![\w`-])-(?=\d)")  # before a number, and no dash of a range
 NUMBERED = '<span class="number">{}</span> '
 # A link to the glossary as explain() makes it, which only Python-Markdown understands.
@@ -342,7 +343,7 @@ def _record(record: dict[str, Any], title: str, edition: str) -> str:
     below = _short(caption(record, table), edition)
     return (
         '<figure class="record" markdown="block">\n\n'
-        + markdown(table, lambda cell: MINUS.sub("−", _cell(_short(cell, edition))))
+        + markdown(table, lambda cell: _number(_cell(_short(cell, edition))))
         + f'\n\n<figcaption markdown="span">{below}</figcaption>\n</figure>'
     )
 
@@ -351,6 +352,11 @@ def _cell(text: str) -> str:
     """A cell of a table, in which a bar parts no cells; in code Python-Markdown knows that."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts))
+
+
+def _number(text: str) -> str:
+    """A cell of a record: a minus before numbers, and below a number, if need be, its range."""
+    return RANGE.sub(r' <span class="together">\1</span>', MINUS.sub("−", text))
 
 
 def _glossary(block: Block, edition: str, book: Book) -> str:
