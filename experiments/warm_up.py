@@ -130,7 +130,11 @@ def tables(
 ) -> dict[str, list[list[str]]]:
     """Losses by rate on validation data, and on the test at the best."""
     stuck = 0.95 * results["frequencies"][0]
-    head = ["归一化 | norm", "预热 | warm-up", "最高，平均 | peak, mean"]
+    for what in ("peak", "mean"):  # of the rate, which the text tells once
+        rates = {round(results[f"{way}: {what}"][0], 2) for way in ways}
+        if len(rates) != 1:
+            raise ValueError(f"the ways differ in their {what} rate: {rates}")
+    head = ["归一化 | norm", "预热 | warm-up"]
     head += [f"η = {rate:g}" for rate in RATES]
     head += ["没学会 | stuck", "选中，测试 | chosen, test"]
     rows = [head]
@@ -141,10 +145,9 @@ def tables(
                 rate: results[f"{arm}, {rate:g}: validation"] for rate in RATES
             }
             best = min(RATES, key=lambda rate: fmean(by_rate[rate]))
-            peak, mean = (results[f"{way}: {x}"][0] for x in ("peak", "mean"))
             failed = sum(x > stuck for xs in by_rate.values() for x in xs)
             test = spread(results[f"{arm}, {best:g}: test"], 2)
-            row = [title, name, f"{peak:.2f} η, {mean:.2f} η"]
+            row = [title, name]
             row += [spread(losses, 2) for losses in by_rate.values()]
             row += [f"{failed} / {len(RATES) * len(SEEDS)}"]
             rows.append([*row, f"{best:g}: {test}"])
