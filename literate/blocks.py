@@ -19,7 +19,7 @@ ADMONITIONS = "note tip warning danger details"
 PYTHON = re.compile(r'python( title="[^"]+"| (exercise|check|answer)="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
-RECORD = re.compile(r"record ([\w-]+)/([\w-]+)")
+RECORD = re.compile(r"record ([\w-]+)/([\w-]+) (.+ \| .+)")
 DIAGRAM = re.compile(r"(?:\.\./)?diagrams/([a-z0-9-]+)\.svg")
 HAN = re.compile(r"[㐀-鿿豈-﫿]")
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
@@ -176,7 +176,7 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
         if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
             return f'`{block.info}` would not be tested; write `python` or `python title="…"`'
         if block.info.startswith("record") and not RECORD.fullmatch(block.info):
-            return f"`{block.info}` names no table; write `record name/table`"
+            return f"`{block.info}` shows no table; write `record name/table 标题 | Title`"
         return ""
     if text.startswith(("!!! ", "??? ", "???+ ", "=== ")):
         return f"what stands under this is never tested; {FLUSH}"
@@ -217,7 +217,8 @@ def short_strings(block: Block) -> Iterator[tuple[str, str]]:
         ours = found[2].startswith("figures/") or DIAGRAM.fullmatch(found[2])
         if found[3] or ours:  # those of the labs have none
             yield "a figure's caption", found[3] or ""
-    elif RECORD.fullmatch(block.info):
+    elif found := RECORD.fullmatch(block.info):
+        yield "a table's title", found[3]
         for cell in re.split(r" {2,}|\n", block.body):
             yield from [("a cell", cell)] if "|" in cell else ()
 

@@ -99,8 +99,10 @@ def _prose(part: Block | Twin, page: Chapter, edition: str) -> str:
     elif found := RECORD.fullmatch(part.info):
         record = load(found[1])
         table = record["tables"][found[2]]
+        label = _label("表 | Table", part, page, edition)
+        above = f"*{label}{pick(caption(found[3], record, table), edition)}*"
         shown = markdown(table, lambda cell: pick(cell, edition).replace("|", r"\|"))
-        text = f"{shown}\n\n*{pick(caption(record, table), edition)}*"
+        text = f"{above}\n\n{shown}"
     elif part.kind in ("fence", "math", "html", "hr"):
         return "" if part.info == "output" else tagged(part.text, page)
     elif part.kind == "figure":
@@ -116,14 +118,19 @@ def _figure(block: Block, page: Chapter, edition: str) -> str:
     A diagram stands in the text itself, as JupyterLab shows no SVG that is an attachment.
     """
     alternative, path, caption = FIGURE.findall(block.text)[0]
-    number = numbers(page).get(anchor(block), "")
-    label = f"{pick('图 | Figure', edition)} {number} " if number else ""
+    label = _label("图 | Figure", block, page, edition)
     below = f"*{label}{pick(caption, edition)}*" if caption else ""
     if not (diagram := DIAGRAM.fullmatch(path)):
         return below
     alternative = pick(alternative, edition)
     drawn = b64encode(draw(diagram[1], edition, alternative, alone=True).encode()).decode()
     return f'<img alt="{escape(alternative)}" {DATA}{drawn}">\n\n{below}'
+
+
+def _label(kind: str, block: Block, page: Chapter, edition: str) -> str:
+    """What stands before a caption: the kind and the number, or nothing."""
+    number = numbers(page).get(anchor(block), "")
+    return f"{pick(kind, edition)} {number} " if number else ""
 
 
 def localize(code: str, edition: str) -> str:

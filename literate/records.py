@@ -1,8 +1,8 @@
 """The records of experiments, and the fences in which pages show their tables.
 
 What takes minutes is no cell of a chapter but an experiment: `nox -s experiments` runs it and
-leaves experiments/records/name.json. A fence `record name/table` holds one of its tables,
-a row a line and the head first; two spaces or more part the cells, each plain or `中文 | English`.
+leaves experiments/records/name.json. A fence `record name/table 标题 | Title` holds one of its
+tables, a row a line and the head first; two spaces or more part the cells, each plain or `中文 | English`.
 """
 
 import json
@@ -101,13 +101,17 @@ def rewrite(name: str, root: Path = ROOT) -> list[Path]:
     return written
 
 
-def caption(record: dict[str, Any], table: Table) -> str:
-    """What a table rests on and what makes it again, as `中文 | English`."""
+def caption(title: str, record: dict[str, Any], table: Table) -> str:
+    """A table's title, what the table rests on and what makes it again, as `中文 | English`."""
     seeds, how = len(record["seeds"]), f"`{record['command']}`"
+    zh, _, en = title.partition(" | ")
     if not any(SPREAD.search(cell) for row in table for cell in row):
-        return f"重做：{how} | Made again by {how}"
-    zh, en = f"{seeds} 个种子的平均值（最小–最大）", f"{seeds} seed{'s' * (seeds != 1)}"
-    return f"{zh}。重做：{how} | Mean (min–max) of {en}, made again by {how}"
+        return f"{zh}。重做：{how} | {en}. Made again by {how}"
+    mean = f"{seeds} seed{'s' * (seeds != 1)}"
+    return (
+        f"{zh}。{seeds} 个种子的平均值（最小–最大）。重做：{how}"
+        f" | {en}. Mean (min–max) of {mean}, made again by {how}"
+    )
 
 
 def markdown(table: Table, show: Callable[[str], str]) -> str:

@@ -1,8 +1,8 @@
-r"""Number chapters, figures and formulas, and let the text refer to them by number.
+r"""Number chapters, figures, tables and formulas, and let the text refer to them by number.
 
 A link `[章](encoder.md)` becomes 第 8 章, `[chapter](encoder.md)` chapter 8, and `[#](encoder.md)`
-the number alone, where several are listed. A figure of a chapter is `fig-NAME`, after its file. A formula that says `\label{eq-NAME}` is
-`eq-NAME`. A link to one of them gains its number: `[图](#fig-heads)` becomes 图 5.1, and
+the number alone, where several are listed. A figure of a chapter is `fig-NAME`, after its file, a
+table of a record `tab-RECORD-TABLE`, and a formula that says `\label{eq-NAME}` is `eq-NAME`. A link to one of them gains its number: `[图](#fig-heads)` becomes 图 5.1, and
 `[Equation](multi-head.md#eq-heads)` becomes Equation (5.1).
 """
 
@@ -10,25 +10,27 @@ import re
 from pathlib import Path
 
 from literate import ROOT
-from literate.blocks import FIGURE, HAN, Block, ChapterError
+from literate.blocks import FIGURE, HAN, RECORD, Block, ChapterError
 from literate.chapter import Chapter, read
 
 
 LABEL = re.compile(r"\s*\\label\{(eq-[\w-]+)\}")
 CHAPTER = re.compile(r"\[(章|[Cc]hapter|#)\]\(([^)#\s]+\.md)(#[\w-]+)?\)")
-REFERENCE = re.compile(r"\[([^][`]+)\]\(([^)#\s]*)#((?:fig|eq)-[\w-]+)\)")
+REFERENCE = re.compile(r"\[([^][`]+)\]\(([^)#\s]*)#((?:fig|tab|eq)-[\w-]+)\)")
 
 
 def anchor(block: Block) -> str:
-    """The anchor of a figure or of a labelled formula, or nothing."""
+    """The anchor of a figure, a table of a record or a labelled formula, or nothing."""
     if block.kind == "figure":
         return f"fig-{Path(FIGURE.findall(block.text)[0][1]).stem}"
+    if table := RECORD.fullmatch(block.info):
+        return f"tab-{table[1]}-{table[2]}"
     found = LABEL.search(block.text) if block.kind == "math" else None
     return found[1] if found else ""
 
 
 def numbers(page: Chapter) -> dict[str, str]:
-    """The number of each figure and labelled formula of a chapter, by its anchor.
+    """The number of each figure, table and labelled formula of a chapter, by its anchor.
 
     One in the annotated source, whose pages have no number, is counted within its page.
     """
@@ -36,7 +38,7 @@ def numbers(page: Chapter) -> dict[str, str]:
         return {}
     within = f"{page.number}." if page.is_chapter else ""
     given: dict[str, str] = {}
-    counts = {"fig": 0, "eq": 0}
+    counts = {"fig": 0, "tab": 0, "eq": 0}
     for block in page.blocks:
         if not (name := anchor(block)):
             continue
@@ -49,7 +51,7 @@ def numbers(page: Chapter) -> dict[str, str]:
 
 
 def refer(text: str, page: Chapter) -> str:
-    """The text of a page, each link to a chapter, a figure or a formula with its number."""
+    """The text of a page, each link to what has a number with that number."""
 
     def leading_to(path: str, found: re.Match[str]) -> Chapter:
         target = (ROOT / page.path.parent / path).resolve()
@@ -65,7 +67,7 @@ def refer(text: str, page: Chapter) -> str:
         label, path, name = found.groups()
         number = numbers(leading_to(path, found)).get(name)
         if not number:
-            raise lost(found, "leads to no figure or formula")
+            raise lost(found, "leads to no figure, table or formula")
         shown = f"({number})" if name.startswith("eq") else number  # as it stands beside it
         gap = " " if HAN.match(text, found.end()) else ""  # as between any number and Chinese
         return f"[{label}\N{NO-BREAK SPACE}{shown}]({path}#{name}){gap}"

@@ -286,8 +286,8 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         return f'<div id="{id_}" markdown="block">\n\n{tagged(block.text, page)}\n\n</div>'
     if block.info == "output":
         return fenced(" {.text .output .no-copy}", block.body)
-    if found := RECORD.fullmatch(block.info):
-        return _record(load(found[1]), found[2], edition)
+    if RECORD.fullmatch(block.info):
+        return _record(page, block, edition)
     if block.role:
         label = pick(EXERCISE, edition).format(block.id)
         stub = block.role == "exercise"
@@ -317,11 +317,7 @@ def _figure(page: Chapter, block: Block, edition: str) -> str:
     alternative, path, caption = FIGURE.findall(block.text)[0]
     alternative = pick(alternative, edition)
     id_ = anchor(block)
-    if number := numbers(page).get(id_):
-        zh, en = (pick(caption, language) for language in EDITIONS)
-        caption = (
-            f"{NUMBERED.format(f'图 {number}')}{zh} | {NUMBERED.format(f'Figure {number}')}{en}"
-        )
+    caption = _numbered(caption, "图", "Figure", numbers(page).get(id_))
     below = f'<figcaption markdown="span">{_short(caption, edition)}</figcaption>\n'
     below = below if caption else ""
     if diagram := DIAGRAM.fullmatch(path):
@@ -337,14 +333,27 @@ def _figure(page: Chapter, block: Block, edition: str) -> str:
     return f'<figure id="{id_}" markdown="span">\n{images}\n{below}</figure>'
 
 
-def _record(record: dict[str, Any], title: str, edition: str) -> str:
-    """A table of an experiment, and below it what it rests on."""
-    table = record["tables"][title]
-    below = _short(caption(record, table), edition)
+def _numbered(caption: str, zh: str, en: str, number: str | None) -> str:
+    """A caption of both languages, behind the number if there is one."""
+    if not (number and caption):
+        return caption
+    first, second = (pick(caption, language) for language in EDITIONS)
+    zh, en = (NUMBERED.format(f"{kind} {number}") for kind in (zh, en))
+    return f"{zh}{first} | {en}{second}"
+
+
+def _record(page: Chapter, block: Block, edition: str) -> str:
+    """A table of an experiment; above it what it shows and what it rests on."""
+    name, of, title = RECORD.findall(block.info)[0]
+    record = load(name)
+    table = record["tables"][of]
+    id_ = anchor(block)
+    above = _numbered(caption(title, record, table), "表", "Table", numbers(page).get(id_))
     return (
-        '<figure class="record" markdown="block">\n\n'
+        f'<figure id="{id_}" class="record" markdown="block">\n'
+        f'<figcaption markdown="span">{_short(above, edition)}</figcaption>\n\n'
         + markdown(table, lambda cell: _number(_cell(_short(cell, edition))))
-        + f'\n\n<figcaption markdown="span">{below}</figcaption>\n</figure>'
+        + "\n\n</figure>"
     )
 
 

@@ -52,7 +52,7 @@ print(peel(3))
 
 Two causal masks are left.
 
-```record apple/taste
+```record apple/taste 滋味 | Taste
 甜 | sweet
 5
 ```
@@ -253,7 +253,10 @@ def test_what_is_sound_is_built_without_a_warning(book: Path) -> None:
         page = (site / "fruit/apple/index.html").read_text("utf-8")
         assert "repository" not in page
         assert "docs/fruit/apple.md" not in page  # no source to lead to
-        assert re.search(r'<figure class="record">\s*<table>', page)
+        assert re.search(
+            r'<figure class="record" id="tab-apple-taste">\s*<figcaption>.*?</figcaption>\s*<table>',
+            page,
+        )
         assert "assets/stylesheets/main." in page  # Material for MkDocs
         assert "<details>\n<summary>" in page  # pymdownx.blocks
         assert "language-python highlight" in page  # pymdownx.highlight

@@ -42,12 +42,12 @@ def tables(results):
     row = [percent(results["sweet"]), spread(results["sour"], 1)]
     return {"taste": [head, ["青 | green", *row]]}
 '''
-FENCE = """```record apple/taste
+FENCE = """```record apple/taste 滋味 | Taste
 苹果 | apple  `x|y`              甜 | sweet
 青 | green    60.0% (50.0–70.0)  2.0 (2.0–2.0)
 ```
 """
-EMPTY = "```record apple/taste\n```\n"
+EMPTY = "```record apple/taste 滋味 | Taste\n```\n"
 
 
 @pytest.fixture
@@ -238,14 +238,16 @@ def test_how_the_columns_are_laid_out_does_not_matter(orchard: Path) -> None:
     assert parse(layout(table)) == table
 
 
-@pytest.mark.parametrize("info", ["record apple", "record"])
+@pytest.mark.parametrize(
+    "info", ["record apple/taste", "record apple 滋味 | Taste", "record"]
+)
 def test_a_fence_without_a_reference_is_refused(info: str) -> None:
     with pytest.raises(ChapterError, match=r":1: .* write `record name/tab"):
         Chapter(Path("docs/fruit/apple.md"), f"```{info}\n```\n").check()
 
 
 def test_the_words_of_a_table_are_checked() -> None:
-    text = "```record apple/taste\n令牌 | token  5\n1  用softmax | x\n```\n"
+    text = "```record apple/taste 滋味 | Taste\n令牌 | token  5\n1  用softmax | x\n```\n"
     chapter = Chapter(Path("docs/fruit/apple.md"), text)
     first, second = problems(chapter, {"令牌": "词元"})
     assert "the glossary says 词元, not 令牌" in first
@@ -287,10 +289,22 @@ def test_the_page_shows_a_table_and_what_it_rests_on(shown: Chapter) -> None:
     )
     assert f"| 60.0% {sweet} | 2.0 {sour} |" in woven
     assert (
-        '<figcaption markdown="span">Mean (min–max) of 3 seeds, made again '
+        '<figcaption markdown="span"><span class="number">Table 1.1</span> '
+        "Taste. Mean (min–max) of 3 seeds, made again "
         "by `nox -s experiments -- apple`<small" in woven
     )
-    assert "3 个种子的平均值（最小–最大）。重做：`nox" in weave(shown, "zh")
+    assert "滋味。3 个种子的平均值（最小–最大）。重做：`nox" in weave(
+        shown, "zh"
+    )
+
+
+def test_the_text_refers_to_a_table_by_its_number(shown: Chapter) -> None:
+    link = "[{}](#tab-apple-taste)"
+    text = f"{shown.text}\n{link.format('表')}\n\n{link.format('Table')}\n"
+    woven = weave(Chapter(shown.path, text, shown.number), "en")
+    assert '<figure id="tab-apple-taste" class="record"' in woven
+    assert "[表\N{NO-BREAK SPACE}1.1](#tab-apple-taste)" in woven
+    assert "[Table\N{NO-BREAK SPACE}1.1](#tab-apple-taste)" in woven
 
 
 def test_a_number_below_zero_has_a_minus(
@@ -306,8 +320,8 @@ def test_a_number_below_zero_has_a_minus(
 
 def test_a_plain_table_says_nothing_of_a_mean() -> None:
     found = {"command": "c", "seeds": [0, 1, 2]}
-    assert caption(found, [["a"], ["1.0"]]) == (
-        "重做：`c` | Made again by `c`"
+    assert caption("甲 | A", found, [["a"], ["1.0"]]) == (
+        "甲。重做：`c` | A. Made again by `c`"
     )
 
 
@@ -315,7 +329,7 @@ def test_the_notebook_shows_it_in_one_language(shown: Chapter) -> None:
     (cell,) = json.loads(export(shown, "zh"))["cells"]
     text = "".join(cell["source"])
     assert "| 苹果 | `x\\|y` | 甜 |\n|---|---:|---:|\n| 青 | 60.0%" in text
-    assert "\n\n*3 个种子的平均值（最小–最大）" in text
+    assert "\n\n*表 1.1 滋味。3 个种子的平均值（最小–最大）" in text
     assert "apple |" not in text
 
 
