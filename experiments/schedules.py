@@ -90,14 +90,10 @@ def run(seed: int) -> dict[str, float]:
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     """Losses by rate on validation data, and on the test at the best."""
-    head = ["学习率 | schedule", "最高，平均，最后 | peak, mean, end"]
-    head += ["检查点 | checkpoint", *(f"η = {rate:g}" for rate in RATES)]
+    head = ["学习率 | schedule", "检查点 | checkpoint"]
+    head += [f"η = {rate:g}" for rate in RATES]
     rows = [[*head, "选中，测试 | chosen, test"]]
     for schedule, title in SCHEDULES.items():
-        shape = ", ".join(
-            f"{results[f'{schedule}: {x}'][0]:.2f} η"
-            for x in ("peak", "mean", "end")
-        )
         for way, name in WAYS.items():
             by_rate = {
                 rate: results[f"{schedule}, {rate:g}, {way}, validation"]
@@ -105,6 +101,6 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             }
             best = min(RATES, key=lambda rate: fmean(by_rate[rate]))
             test = results[f"{schedule}, {best:g}, {way}, test"]
-            row = [title, shape, name, *map(spread, by_rate.values())]
+            row = [title, name, *map(spread, by_rate.values())]
             rows.append([*row, f"{best:g}: {spread(test)}"])
     return {"losses": rows}

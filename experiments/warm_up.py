@@ -149,6 +149,6 @@ def tables(
             test = spread(results[f"{arm}, {best:g}: test"], 2)
             row = [title, name]
             row += [spread(losses, 2) for losses in by_rate.values()]
-            row += [f"{failed} / {len(RATES) * len(SEEDS)}"]
+            row += [f"{failed}/{len(RATES) * len(SEEDS)}"]
             rows.append([*row, f"{best:g}: {test}"])
     return {"losses": rows}
