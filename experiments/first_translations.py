@@ -8,7 +8,9 @@ English order, is what learning must beat.
 Of the model trained on half of all: where its cross-attention has its largest
 weight, and what becomes of the measure word, and of the noun after it, when
 the encoder's output at a word of the source is replaced by that of another
-sentence, which differs in its noun only.
+sentence, which differs in its noun only. The same for the particle of the
+past, with a sentence of today, and with 昨天 (yesterday) in the translation so
+far replaced by 今天 (today).
 """
 
 from collections import Counter
@@ -137,6 +139,36 @@ def swapped(cells: dict[str, Any], model: Any, pairs: Any) -> dict[str, float]:
     return {f"swap {k}": sum(v) / len(v) for k, v in follows.items()}
 
 
+def without_past(
+    cells: dict[str, Any], model: Any, pairs: Any
+) -> dict[str, float]:
+    """How often 了 disappears as the vectors of a sentence of today go in."""
+    present = {past: verb for verb, past in cells["PAST"].items()}
+    gone: dict[str, list[bool]] = {}
+    for english, chinese in pairs:
+        before, _, after = chinese.partition(" 了 ")
+        if not after:
+            continue
+        words = english.split()  # Tom saw a book yesterday
+        today = [present.get(word, word) for word in words[:-1]] + ["today"]
+        source = cells["encode"]([english, " ".join(today)])
+        with torch.no_grad():
+            memory, mask = model.encode(source, torch.full((2,), len(words)))
+        places = {"none": [], "verb": [1], "time": [-1], "both": [1, -1]}
+        places["all"] = [*range(len(words))]
+        for text in (before, before.replace("昨天", "今天")):
+            target = cells["encode"]([f"<bos> {text}"])
+            for name, columns in places.items():
+                mixed = memory[:1].clone()
+                mixed[0, columns] = memory[1, columns]
+                with torch.no_grad():
+                    logits = model.decode(target, mixed, mask[:1])
+                word = cells["vocabulary"][logits[0, -1].argmax()]
+                written = "same" if text == before else "today"
+                gone.setdefault(f"{written}, {name}", []).append(word != "了")
+    return {f"past {k}": sum(v) / len(v) for k, v in gone.items()}
+
+
 def run(seed: int) -> dict[str, float]:
     cells: dict[str, Any] = defined_in(CHAPTER, *PARTS)
     pairs = cells["sentences"](seed)
@@ -155,7 +187,9 @@ def run(seed: int) -> dict[str, float]:
         found[f"{count}, covered"] = sum(covered) / len(covered)
         right = [word_for_word(known, en) == zh for en, zh in new]
         found[f"{count}, words"] = sum(right) / len(right)
-    return found | places(cells, model, new) | swapped(cells, model, new)
+    for measured in (places, swapped, without_past):
+        found |= measured(cells, model, new)
+    return found
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
@@ -182,4 +216,13 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     }.items():
         parts = (f"swap {kind}, {x}" for x in ("a", "noun", "both", "all"))
         swaps.append([title, *(percent(results[x], 0) for x in parts)])
-    return {"count": rows, "map": places, "swap": swaps}
+    past = [["译文里写的 | written before", "不换 | none", "动词 | verb"]]
+    past[0] += ["时间 | time", "两个 | both", "整句 | the whole source"]
+    for written, title in {
+        "same": "昨天 | 昨天 (yesterday)",
+        "today": "换成今天 | replaced by 今天 (today)",
+    }.items():
+        parts = ("none", "verb", "time", "both", "all")
+        found = (results[f"past {written}, {x}"] for x in parts)
+        past.append([title, *(percent(x, 0) for x in found)])
+    return {"count": rows, "map": places, "swap": swaps, "past": past}
