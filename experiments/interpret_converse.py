@@ -113,7 +113,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                 "others, below 0.01",
             ),
             row(
-                "其余的词分到的权重 | weight on the other words",
+                "最大的一个以外，能换的词的权重 | weight beside the largest, on words that can be replaced",
                 "others, weight",
             ),
             row(

@@ -29,7 +29,7 @@ from attention_book.interpret import (
 )
 from attention_book.tokenizers.special_tokens import BOS
 from corpora.biased.replays import ReplayableGrammar
-from experiments.record import percent, spread
+from experiments.record import percent
 from experiments.translators import translator, unseen
 
 
@@ -227,17 +227,14 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             "归因方法 | method",
             "换词，最大的词 | replaced, largest",
             "去词，最大的词 | left out, largest",
-            "换词，τ | replaced, τ",
         ]
     ]
     for name in names:
         taken = f"{name}, there, leave-one-out, first"
-        tau = spread(results[f"{name}, replaced"], 2).replace("-0.00", "0.00")
         row = [
             METHODS[name],
             percent(results[f"{name}, replaced, first"], 0),
             "100%" if name == "leave-one-out" else percent(results[taken], 0),
-            tau,
         ]
         effect.append(row)
     return {"pairs": pairs, "effect": effect}
