@@ -4,7 +4,7 @@ Does one head fail for want of a second set of weights, or because the layer
 that reads its average is linear? Behind one head stands either one layer or
 two; if the second layer alone makes up for the second head, the first answer is
 refuted. The model and its training are those of the chapter's cells, trained
-four times as long, at three learning rates. Naming one side and guessing the
+four times as long, at five learning rates. Naming one side and guessing the
 other is right once in 26.
 """
 
@@ -15,7 +15,7 @@ from literate.chapter import defined_in
 SEEDS = range(5)
 HEADS = (1, 2, 4)
 READ_OUTS = {0: "一层，线性 | one layer, linear", 256: "两层 | two layers"}
-RATES = (0.002, 0.005, 0.01)
+RATES = (0.0005, 0.001, 0.002, 0.005, 0.01)
 N_STEPS = 2000
 LEARNT = 0.99
 CHAPTER = "docs/attention/multi-head.md"
