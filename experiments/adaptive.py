@@ -2,7 +2,8 @@
 
 Numbers are looked up among pairs. Do three kinds of weights differ, each at
 the learning rate that is best for it, when there are more pairs than in
-training? And is a difference left when the scores are larger? A token is
+training? And is a difference left when the scores are larger, or so large
+that hardly a key but the best has any weight? A token is
 copied from some way back, with and without a penalty of the span.
 """
 
@@ -48,6 +49,7 @@ STEPS = 1600  # of looking up
 FACTORS: dict[str, Callable[[int], float]] = {
     "x 1": lambda n: 1.0,
     "x log n": log_n,
+    "x 1000": lambda n: 1000.0,  # nearly all weight on the best key
 }
 VALIDATION = 2000  # draws memories by which a rate is chosen
 PENALTIES = (0.0, 0.1, 0.3)
@@ -88,10 +90,11 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             "权重，学习率 | weights, learning rate",
             "16 对，验证 | 16 pairs, validation",
             "1,024 对 | 1,024 pairs",
-            "1,024 对，得分 × $\\log_{16} n$ | 1,024 pairs, scores × $\\log_{16} n$",
+            "得分 × $\\log_{16} n$ | scores × $\\log_{16} n$",
+            "得分 × 1,000 | scores × 1,000",
         ]
     ]
-    columns = ", validation", " x 1, 1024 pairs", " x log n, 1024 pairs"
+    columns = [", validation", *(f" {x}, 1024 pairs" for x in FACTORS)]
     for name in KINDS:
         keys = [f"{name}, rate {rate}" for rate in RATES]
         best = min(
