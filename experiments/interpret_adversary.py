@@ -77,7 +77,8 @@ def where_words_stand(
 
         output, seen = trace(model, inputs, [MEMORY, *BOTH])
         clean = seen.pop(MEMORY)
-        weights = torch.cat(list(seen.values())).mean(dim=(0, 1))
+        heads = torch.cat(list(seen.values())).flatten(0, 1)
+        weights = heads.mean(dim=0)
         others = grammar.neighbours(pair[0])
         for phrase in rng.sample(others, min(N_OTHERS, len(others))):
             changed = torch.tensor([original.encode(phrase.english)])
@@ -97,6 +98,8 @@ def where_words_stand(
                 found[name] += rise[moved].sum().item()
             found["falls"] += falls[moved].sum().item()
             found["weight"] += weights[moved, place].sum().item()
+            largest = heads[:, moved, place].amax(dim=0)
+            found["largest"] += largest.sum().item()
             first = weights[moved].argmax(dim=1) == place
             found["first"] += first.sum().item()
             found["n"] += moved.sum().item()
@@ -104,6 +107,7 @@ def where_words_stand(
         "own": found["own"] / found["falls"],
         "rest": found["rest"] / found["falls"],
         "weight": found["weight"] / found["n"],
+        "largest": found["largest"] / found["n"],
         "first": found["first"] / found["n"],
         "n": found["n"],
     }
@@ -147,7 +151,8 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             "模型 | model",
             "全对 | exact",
             "离原来的图 | from the original map",
-            "那个词的权重 | weight on the word",
+            "那个词的权重，平均 | weight on the word, mean",
+            "最大的一个头 | the largest head",
             "自己那一行恢复 | its own row restores",
             "其余各行恢复 | the other rows restore",
         ]
@@ -160,6 +165,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                 percent(results[f"{name}, right"], 0),
                 spread(far, 2) if any(far) else "0",
                 spread(results[f"{name}, weight"], 2),
+                spread(results[f"{name}, largest"], 2),
                 percent(results[f"{name}, own"], 0),
                 percent(results[f"{name}, rest"], 0).replace("-0", "0"),
             ]
