@@ -26,8 +26,8 @@ N_STEPS = 1500
 RATES = (0.01, 0.03)
 SINKS = {
     "none": "softmax",
-    "zero": "softmax₁，零汇点 | softmax₁, zero sink",
-    "learnt": "学来的汇点 | learnt sink",
+    "zero": "softmax₁，$z = 0$ | softmax₁, $z = 0$",
+    "learnt": "学来的 $z$ | learnt $z$",
 }
 FIRST = {
     "none": "无 | none",
