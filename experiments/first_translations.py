@@ -196,7 +196,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     titles = {
         "known": "训练过的句子 | sentences of the training",
         "new": "126 个新句子 | 126 new sentences",
-        "covered": "其中每个词都学过的 | of these, every word was trained",
+        "covered": "（占比）每个词都学过的新句子 | (share) new sentences of trained words",
         "words": "逐词翻译 | word for word",
     }
     rows = [["训练的句数 | trained on", *map(str, COUNTS)]]
