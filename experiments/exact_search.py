@@ -7,7 +7,8 @@ Then it should be right more often once its length is given to it.
 
 The model and its training are those of the chapter's cells, and are looked at
 after each of STEPS steps. Sentences for which exact search gives up are left
-out, for all searches alike. Minimum Bayes risk decoding chooses among samples
+out, for all searches alike. What has not ended after LONGEST tokens is no
+translation: it is counted by itself, and is no search error. Minimum Bayes risk decoding chooses among samples
 by chrF, and is judged by what is right to the character.
 """
 
@@ -162,7 +163,11 @@ def look(
         rows = zip(found, best, wanted, strict=True)
         cells = [(a == c, b == c, a == b) for a, b, c in rows]
         n = len(cells)
-        missed = sum(not same for *_, same in cells)
+        ended = [row[-1:] == [EOS] for row in found]
+        missed = sum(
+            e and a != b for e, a, b in zip(ended, found, best, strict=True)
+        )
+        results[f"{step}: {name}: cut"] = ended.count(False) / n
         lucky = sum(a and not b for a, b, _ in cells)
         unlucky = sum(b and not a for a, b, _ in cells)
         results[f"{step}: {name}: missed"] = missed / n
@@ -277,14 +282,25 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
         "平均对数概率 | mean log-probability",
         "长度比 | length ratio",
     ]
-    missed = "没找到概率最大的 | misses the most probable"
-    widths = [["束宽 | beam size", *head, missed]]
-    for width in WIDTHS:
-        at = f"{EARLY}: width {width}: missed"
-        widths.append(
-            [*row(str(width), f"width {width}"), percent(results[at])]
+    widths = [
+        [
+            "束宽 | beam size",
+            *head[:2],
+            head[3],
+            "没写完 | not finished",
+            "没找到概率最大的 | misses the most probable",
+        ]
+    ]
+    for width in (*map(str, WIDTHS), "∞"):
+        name = "exact" if width == "∞" else f"width {width}"
+        title, right, bleu, _, length = row(width, name)
+        shares = (
+            percent(results[f"{EARLY}: {name}: {key}"])
+            for key in ("cut", "missed")
         )
-    widths.append([*row("∞，精确搜索 | ∞, exact search", "exact"), "0%"])
+        widths.append([title, right, bleu, length, *shares])
+    widths[-1][0] = "∞，精确搜索 | ∞, exact search"
+    widths[-1][-2:] = ["0%", "0%"]
 
     names = {
         "width 1": "贪心 | greedy",
@@ -323,6 +339,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
             "贪心，全对 | greedy, exact",
             "精确搜索，全对 | exact search, exact",
             "长度比 | length ratio",
+            "贪心没写完 | greedy not finished",
             "贪心没找到 | greedy misses it",
             "束宽 4 没找到 | beam of 4 misses it",
             "调用次数，中位数 | calls, median",
@@ -339,6 +356,7 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
                 percent(results[f"{step}: {greedy}: exact"]),
                 percent(results[f"{step}: exact: exact"]),
                 spread(results[f"{step}: exact: length"], 2),
+                percent(results[f"{step}: {greedy}: cut"]),
                 percent(results[f"{step}: {greedy}: missed"]),
                 percent(results[f"{step}: {beam}: missed"]),
                 spread(medians, 0),

@@ -364,10 +364,10 @@ def recompute_beam(
     beam_size: int,
     alpha: float,
 ) -> list[int]:
-    """The same search without caches, one hypothesis after another."""
+    """The same search without caches, and never stopped before its end."""
     active: list[tuple[float, list[int]]] = [(0.0, [])]
     finished: list[tuple[float, list[int]]] = []
-    while active and len(finished) < beam_size:
+    while active:
         longer = [
             (so_far + log_prob, [*token_ids, token_id])
             for so_far, token_ids in active

@@ -1,4 +1,4 @@
-# Made from docs/transformer/beam-search.md (c0d3a8278512). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/beam-search.md (6d45d42fbeab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Beam search. Explained in "Beam search and exact search"."""
 
 import math
@@ -31,7 +31,7 @@ _Candidate = tuple[float, float, int, int]
 
 
 class _Beam:
-    """The hypotheses of one translation, and those that have finished."""
+    """The hypotheses of one translation, and the best that has finished."""
 
     def __init__(
         self, size: int, length_penalty: float, max_length: int
@@ -40,7 +40,7 @@ class _Beam:
         self.max_length = max_length
         self.rows = [Hypothesis() for _ in range(size)]
         self.totals = [0.0] + [-math.inf] * (size - 1)  # all alike
-        self.finished: list[tuple[float, Hypothesis]] = []
+        self.best = (-math.inf, Hypothesis())  # its score first
 
     def score(self, log_prob: float, length: int) -> float:
         """Make log-probabilities of any length comparable.
@@ -50,11 +50,11 @@ class _Beam:
         return float(log_prob / ((5 + length) / 6) ** self.length_penalty)
 
     def is_done(self) -> bool:
-        """Whether enough have finished, or none can become better."""
-        best_possible = self.score(max(self.totals), self.max_length)
-        scores = [score for score, _ in self.finished]
-        is_best = max(scores, default=-math.inf) >= best_possible
-        return is_best or len(scores) >= len(self.rows)
+        """Whether none can become better; a beam of one is greedy search."""
+        score, best = self.best
+        if len(self.rows) == 1:
+            return len(best) > 0
+        return score >= self.score(max(self.totals), self.max_length)
 
     def extend(self, candidates: list[_Candidate]) -> list[int]:
         """Go on with the best candidates; return each row's parent."""
@@ -66,7 +66,7 @@ class _Beam:
             if token_id == EOS or len(child) == self.max_length:
                 if rank < len(self.rows):  # so that a beam of one is greedy
                     score = self.score(total, len(child))
-                    self.finished.append((score, child))
+                    self.best = max(self.best, (score, child))
             elif len(children) < len(self.rows):
                 children.append((total, row, child))
         return self._place(children)
@@ -135,7 +135,7 @@ def beam_search(
             state.keep(rows)
             last = [[PAD, *row][-1] for beam in active for row in beam.rows]
             logits = state.step(torch.tensor(last, device=logits.device))
-    return [max(beam.finished)[1] for beam in beams]
+    return [beam.best[1] for beam in beams]
 
 
 def _best_candidates(
