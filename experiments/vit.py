@@ -81,6 +81,7 @@ def cells() -> dict[str, Any]:
         "convolutional",
         "uneven_light",
         "standardised",
+        "without_light",
     )
 
 
