@@ -2,10 +2,10 @@
 
 The task, the encoder and its training are those of the encoder experiment:
 twelve numbers to sort, eight layers, Xavier's weights, Adam at 0.003 without
-warm-up, 100 steps, and 500 where the question is what comes later. Each arm changes one thing. It tells how alike the tokens
-of a sentence are before training and after five steps, how far the first
-step moves what the encoder gives, and how many positions are right at the
-end. No arm is trained until it stops improving: what is asked is whether it
+warm-up, 100 steps, and 500 or 2,000 where the question is what comes later.
+Each arm changes one thing. It tells how alike the tokens of a sentence are
+before training and how unlike after five steps, how far the first step moves
+what the encoder gives, and how many positions are right at the end. No arm is trained until it stops improving: what is asked is whether it
 begins to learn.
 """
 
@@ -35,6 +35,7 @@ SEEDS = range(4)
 N_LAYERS = 8
 STEPS = 100
 LONGER = 500  # for the arms of the last question
+LONGEST = 2_000  # where large steps go on for longer
 EARLY = 5  # steps after which the tokens are compared
 RATE = 0.003
 SLOW = 0.1  # what the rate of a slowed layer is multiplied by
@@ -98,7 +99,10 @@ ARMS = {
     "small": Arm(rate=small),
     "warm-up": Arm(rate=lambda step: min(step / STEPS, 1.0)),
     "small first": Arm(rate=lambda step: 0.1 if step <= 50 else 1.0),
-    "large first": Arm(rate=lambda step: 1.0 if step <= 5 else 0.1),
+    "large 5": Arm(rate=lambda step: 1.0 if step <= 5 else 0.1),
+    "large 10": Arm(rate=lambda step: 1.0 if step <= 10 else 0.1),
+    "large 20": Arm(rate=lambda step: 1.0 if step <= 20 else 0.1),
+    "large 50": Arm(rate=lambda step: 1.0 if step <= 50 else 0.1),
     "default": Arm(draw="default"),
     "doubled": Arm(start="doubled"),
     "nothing": Arm(start="nothing"),
@@ -130,7 +134,10 @@ TABLES = {
         "small": "学习率一直是十分之一 | a tenth of the rate throughout",
         "warm-up": "预热 100 步 | warm-up over 100 steps",
         "small first": "前 50 步十分之一 | a tenth for the first 50 steps",
-        "large first": "5 步以后十分之一 | a tenth after the first 5 steps",
+        "large 5": "5 步以后十分之一 | a tenth after the first 5 steps",
+        "large 10": "10 步以后十分之一 | a tenth after the first 10 steps",
+        "large 20": "20 步以后十分之一 | a tenth after the first 20 steps",
+        "large 50": "50 步以后十分之一 | a tenth after the first 50 steps",
     },
     "start": {
         "default": "默认初值 | default weights",
@@ -189,7 +196,7 @@ def make_optimizer(model: nn.Sequential, arm: Arm) -> torch.optim.Adam:
     return torch.optim.Adam(groups, lr=RATE)
 
 
-def trial(arm: Arm, seed: int, longer: bool) -> dict[str, float]:
+def trial(arm: Arm, seed: int, n_steps: int) -> dict[str, float]:
     """Train one arm and tell what became of it."""
     torch.manual_seed(seed)
     model = make_model(arm)
@@ -197,7 +204,7 @@ def trial(arm: Arm, seed: int, longer: bool) -> dict[str, float]:
     probe = torch.randint(N_VALUES, (64, LENGTH))
     inside: dict[int, Tensor] = {}
     found = {}
-    for step in range(1 - arm.silent, (LONGER if longer else STEPS) + 1):
+    for step in range(1 - arm.silent, n_steps + 1):
         factor = arm.rate(step) if step > 0 else 0.0
         for group in optimizer.param_groups:
             group["lr"] = RATE * factor * group["factor"]
@@ -211,15 +218,15 @@ def trial(arm: Arm, seed: int, longer: bool) -> dict[str, float]:
         optimizer.zero_grad()
         (arm.loss * loss).backward()
         optimizer.step()
-        if step == STEPS:
-            found = {"right": right(model)}
+        if step in (STEPS, LONGER, LONGEST):
+            found[f"right, {step}"] = right(model)
     moved = (inside[1] - inside[0]).norm() / inside[0].norm()
     found |= {
         "before": similarity(inside[0]),
         "moved": moved.item(),
-        "early": similarity(inside[EARLY]),
+        "early": 1000 * (1 - similarity(inside[EARLY])),
     }
-    return found | ({"right, longer": right(model)} if longer else {})
+    return found
 
 
 @torch.no_grad()
@@ -230,35 +237,57 @@ def right(model: nn.Sequential) -> float:
     return (answers == numbers.sort(dim=1).values).double().mean().item()
 
 
+def length(name: str) -> int:
+    """In steps."""
+    if name in ("post", "large 20", "large 50"):
+        return LONGEST
+    return LONGER if name in TABLES["steps"] else STEPS
+
+
 def run(seed: int) -> dict[str, float]:
     found = {
         f"{name}: {what}": value
         for name, arm in ARMS.items()
-        for what, value in trial(arm, seed, name in TABLES["steps"]).items()
+        for what, value in trial(arm, seed, length(name)).items()
     }
     return found | {"position alone": position_alone()}
+
+
+def brief(values: list[float]) -> str:
+    """As spread, with two digits that count."""
+    mean, *ends = (
+        f"{x:.0f}" if x >= 100 else f"{x:.2g}"
+        for x in (sum(values) / len(values), min(values), max(values))
+    )
+    return f"{mean} ({'–'.join(ends)})"
 
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     head = [
         "训练前的相似度 | similarity before",
         "第一步移动 | moved by step 1",
-        "五步后的相似度 | after five steps",
+        "五步后的差异，千分之 | difference after five steps, × 1,000",
         "答对 | right",
     ]
     found = {}
     for table, titles in TABLES.items():
         rows = [["八层，100 步 | 8 layers, 100 steps", *head]]
         if table == "steps":
-            rows[0] += [f"{LONGER} 步以后 | after {LONGER} steps"]
+            rows[0] += [
+                f"{n:,} 步以后 | after {n:,} steps" for n in (LONGER, LONGEST)
+            ]
         for name, title in titles.items():
             cells = [
-                spread(results[f"{name}: {what}"], digits)
-                for what, digits in (("before", 2), ("moved", 2), ("early", 3))
+                *(
+                    spread(results[f"{name}: {x}"], 2)
+                    for x in ("before", "moved")
+                ),
+                brief(results[f"{name}: early"]),
             ]
-            cells.append(percent(results[f"{name}: right"], 0))
-            if table == "steps":
-                cells.append(percent(results[f"{name}: right, longer"], 0))
+            lengths = (STEPS, LONGER, LONGEST)
+            for n in lengths if table == "steps" else lengths[:1]:
+                values = results.get(f"{name}: right, {n}")
+                cells.append(percent(values, 0) if values else "–")
             rows.append([title, *cells])
         found[table] = rows
     blind = f"{100 * results['position alone'][0]:.0f}%"
