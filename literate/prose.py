@@ -54,7 +54,6 @@ NOT_YET = {
     "vit",  # has what came after 2021 as well
     "residuals",  # asks three suspects one by one
     "multi-head",  # has the layer twice, in plain lines and as it ships
-    "recurrent",  # has the other fixed context vectors, folded
     "positions",  # has the long contexts too
     "transformer",  # the whole model twice, as classes and written out
     *("chunked-loss", "flash"),  # once the workshop's

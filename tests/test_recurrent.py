@@ -85,8 +85,11 @@ def test_logits_are_the_equations_token_by_token(kind: type[Seq2Seq]) -> None:
     for b, n in enumerate(LENGTHS.tolist()):
         state = encoded.context[b]
         for i in range(TARGET):
-            state = cell(model.decoder, model.embedding(target[b, i]), state)
             context = encoded.context[b]
+            read = model.embedding(target[b, i])
+            if not isinstance(model, AttentiveSeq2Seq):
+                read = torch.cat([read, context])
+            state = cell(model.decoder, read, state)
             if isinstance(model, AttentiveSeq2Seq):
                 net = model.attention
                 h = encoded.states[b, :n]

@@ -1,7 +1,7 @@
-# Made from docs/attention/recurrent.md (6ed3dcf9a0a1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/recurrent.md (c94685770db9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Recurrent models. Explained in "Encoder–decoder with attention"."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -12,12 +12,7 @@ from attention_book._checks import check_size, check_source
 from attention_book.attention.functional import AdditiveAttention, padding_mask
 
 
-__all__ = [
-    "AttentiveSeq2Seq",
-    "EncoderOutput",
-    "RecurrentEncoder",
-    "Seq2Seq",
-]
+__all__ = ["AttentiveSeq2Seq", "EncoderOutput", "RecurrentEncoder", "Seq2Seq"]
 
 
 class EncoderOutput(NamedTuple):
@@ -76,9 +71,11 @@ class Seq2Seq(nn.Module):
         d_model: Width of embeddings and states; even.
 
     Source: Cho et al. (2014), §2.2. Departures: the encoder is
-        bidirectional; C starts the GRU and joins its output, but not its
-        every step.
+        bidirectional; C stands beside the token in the GRU's input, outside
+        the reset gate; no maxout at the output.
     """
+
+    n_read: ClassVar[int] = 2  # vectors at each step: the token's, and C
 
     def __init__(
         self,
@@ -95,14 +92,8 @@ class Seq2Seq(nn.Module):
         self.encoder = RecurrentEncoder(source_vocab_size, d_model)
         check_size("target_vocab_size", target_vocab_size)
         self.embedding = nn.Embedding(target_vocab_size, d_model)
-        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(self.n_read * d_model, d_model, batch_first=True)
         self.output = nn.Linear(2 * d_model, target_vocab_size)
-
-    def context_vectors(
-        self, states: Tensor, encoded: EncoderOutput
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return a context vector for each state, and attention weights."""
-        return encoded.context[:, None].expand_as(states), None
 
     def decode_step(
         self,
@@ -116,10 +107,11 @@ class Seq2Seq(nn.Module):
             The logits of the token after each, the new state, and the
             attention weights if there are any.
         """
-        states, state = self.decoder(self.embedding(target), state)
-        context, weights = self.context_vectors(states, encoded)
+        x = self.embedding(target)  # (batch, target, d_model)
+        context = encoded.context[:, None].expand_as(x)
+        states, state = self.decoder(torch.cat([x, context], dim=-1), state)
         logits = self.output(torch.cat([states, context], dim=-1))
-        return logits, state, weights
+        return logits, state, None
 
     def forward(
         self,
@@ -142,6 +134,8 @@ class AttentiveSeq2Seq(Seq2Seq):
         Luong et al. (2015), §3, without the tanh of their eq. 5.
     """
 
+    n_read = 1  # the token's vector alone
+
     def __init__(
         self,
         source_vocab_size: int,
@@ -153,9 +147,15 @@ class AttentiveSeq2Seq(Seq2Seq):
             d_query=d_model, d_key=d_model, d_attn=d_model
         )
 
-    def context_vectors(
-        self, states: Tensor, encoded: EncoderOutput
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return a context vector for each state, and attention weights."""
+    def decode_step(
+        self,
+        target: Int[Tensor, "batch target"],
+        state: Float[Tensor, "1 batch d_model"],
+        encoded: EncoderOutput,
+    ) -> tuple[Float[Tensor, "batch target vocab"], Tensor, Tensor | None]:
+        """Read some target tokens, and look back at the source."""
+        states, state = self.decoder(self.embedding(target), state)
         keys = encoded.states  # and values
-        return self.attention(states, keys, keys, encoded.mask)
+        context, weights = self.attention(states, keys, keys, encoded.mask)
+        logits = self.output(torch.cat([states, context], dim=-1))
+        return logits, state, weights
