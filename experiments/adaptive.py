@@ -29,7 +29,7 @@ from experiments.attention_tasks import (
 from experiments.record import percent, spread
 
 
-SEEDS = range(3)
+SEEDS = range(10)
 
 
 class Entmax15Attention(EagerAttention):
