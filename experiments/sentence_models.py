@@ -22,7 +22,12 @@ PARTS = (
 )
 STEPS = 1_500
 LONGER = 3_000
-ALWAYS = {"mask_replace_prob": 1.0, "random_replace_prob": 0.0}
+MASKS = {  # what becomes of a chosen token; the rest stays as it is
+    "80/10/10": {},
+    "always": {"mask_replace_prob": 1.0, "random_replace_prob": 0.0},
+    "90/10/0": {"mask_replace_prob": 0.9, "random_replace_prob": 0.1},
+    "90/0/10": {"mask_replace_prob": 0.9, "random_replace_prob": 0.0},
+}
 
 
 @cache
@@ -31,15 +36,12 @@ def cells() -> dict[str, Any]:
 
 
 def trained(arm: str, rate: float, seed: int, n_steps: int) -> Any:
-    """A model of the chapter: causal, or with one of two ways to mask."""
+    """A model of the chapter: causal, or with a way to mask."""
     page = cells()
-    kind, loss = {
-        "causal": (CausalLanguageModel, page["causal_loss"]),
-        "80/10/10": (MaskedLanguageModel, page["masked_loss"]),
-        "always": (
-            MaskedLanguageModel,
-            partial(page["masked_loss"], **ALWAYS),
-        ),
-    }[arm]
-    model = page["make_model"](kind, seed)
+    if arm == "causal":
+        model = page["make_model"](CausalLanguageModel, seed)
+        loss = page["causal_loss"]
+    else:
+        model = page["make_model"](MaskedLanguageModel, seed)
+        loss = partial(page["masked_loss"], **MASKS[arm])
     return page["train"](model, page["train_rows"], loss, seed, n_steps, rate)
