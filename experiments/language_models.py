@@ -2,9 +2,8 @@
 
 Does BERT's way of masking decide what a masked model learns, or does the
 learning rate? Is it the tenth that stays or the random tenth that lets a
-masked model answer where nothing is masked? Does a network do better than counting? Does a masked model use
-the words after a gap? What would refute the last: measure words are found as
-often with their noun hidden, or no less often with another word hidden.
+masked model answer where nothing is masked? Does a network do better than
+counting? What the words after a gap are worth is asked in measure_words.
 
 All read the same sentences, in English and Chinese. Each arm has the same
 rates, in STEPS steps, and the rate with the least loss on validation
@@ -14,7 +13,6 @@ of the two tenths alone a model is trained as the best one with both.
 """
 
 import math
-import random
 from collections import Counter, defaultdict
 from functools import cache
 from typing import Any
@@ -24,7 +22,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.data.batches import pad
-from attention_book.data.lexicon import NOUNS, NUMBERS
 from attention_book.generation import sampler
 from attention_book.generation.text import fill_blank, generate_text
 from attention_book.models.language import (
@@ -53,7 +50,6 @@ ORDERS = (1, 2, 3, 4)
 TEMPERATURES = (0.3, 1.0, 2.0)
 PAGE_STEPS = {"causal": 200, "80/10/10": 400}
 PAGE_RATE = 3e-3
-BEFORE = {"一", "这", "那", *NUMBERS.values()}  # a measure word
 BLANKS = (
     ("Tom sold", "umbrella ."),
     ("Tom sold", "umbrellas ."),
@@ -179,81 +175,10 @@ def neighbours_accuracy() -> dict[str, float]:
     }
 
 
-def find_measure_words(rows: Rows) -> list[tuple[int, int, int, int]]:
-    """The row, measure word, noun and another word of each noun phrase.
-
-    All but the row are positions. The other word comes neither between the
-    two nor beside them; phrases without such a word are left out.
-    """
-    words_of, found = cells()["tokenizer"].words, []
-    measures = dict(NOUNS.values())
-    rng = random.Random(0)
-    for i, ids in enumerate(rows):
-        words = [words_of[x] for x in ids]
-        for j in range(1, len(ids) - 1):
-            if words[j - 1] not in BEFORE:
-                continue
-            k = next(
-                (k for k in range(j, len(ids)) if words[k] in measures), 0
-            )
-            others = [*range(1, j - 1), *range(k + 2, len(ids) - 1)]
-            if k and measures[words[k]] == words[j] and others:
-                found.append((i, j, k, rng.choice(others)))
-    return found
-
-
-@cache
-def test_measure_words() -> list[tuple[int, int, int, int]]:
-    return find_measure_words(cells()["test_rows"])
-
-
-@cache
-def measure_baselines() -> dict[str, float]:
-    """Measure words guessed by counting those of the training sentences."""
-    page = cells()
-    rows = page["train_rows"]
-    counts: dict[Any, Counter[int]] = defaultdict(Counter)
-    for i, j, *_ in find_measure_words(rows):
-        counts[None][rows[i][j]] += 1
-        counts[tuple(rows[i][j - 2 : j])][rows[i][j]] += 1
-    best = {clue: x.most_common(1)[0][0] for clue, x in counts.items()}
-    usual, found = [], []
-    rows = page["test_rows"]
-    for i, j, *_ in test_measure_words():
-        usual.append(best[None] == rows[i][j])
-        clue = tuple(rows[i][j - 2 : j])
-        found.append(best.get(clue, best[None]) == rows[i][j])
-    return {
-        "measure words": len(usual),
-        "measure, commonest": sum(usual) / len(usual),
-        "measure, two words before": sum(found) / len(found),
-    }
-
-
-@torch.no_grad()
-def measure_accuracy(arm: str, model: Any) -> dict[str, float]:
-    """How often measure words are found, with what is hidden beside them."""
-    page, found = cells(), {}
-    ids, lengths = pad(
-        [page["test_rows"][i] for i, *_ in test_measure_words()]
-    )
-    every = torch.arange(len(ids))
-    _, j, k, other = torch.tensor(test_measure_words()).T
-    if arm == "causal":
-        right = model(ids).argmax(-1)[every, j - 1] == ids[every, j]
-        return {f"{arm}, measure": right.double().mean().item()}
-    for name, also in {"": j, ", noun hidden": k, ", other": other}.items():
-        inputs = ids.clone()
-        inputs[every, j] = inputs[every, also] = page["mask_id"]
-        right = model(inputs, lengths)[every, j].argmax(-1) == ids[every, j]
-        found[f"{arm}, measure{name}"] = right.double().mean().item()
-    return found
-
-
 def test(arm: str, model: Any, seed: int) -> dict[str, float | str]:
     """What the tables show of a model that validation chose."""
     rows = cells()["test_rows"]
-    found: dict[str, float | str] = {**measure_accuracy(arm, model)}
+    found: dict[str, float | str] = {}
     if arm == "causal":
         losses, real = causal_losses(model, rows)
         found["causal loss"] = mean(losses, real)
@@ -279,7 +204,7 @@ def run(seed: int) -> dict[str, float | str]:
         found[f"{n}-gram loss"], found[f"{n}-gram loss, words"] = ngram_losses(
             n
         )
-    found |= neighbours_accuracy() | measure_baselines()
+    found |= neighbours_accuracy()
     for arm in ARMS:
         losses = {}
         for rate in RATES:
@@ -388,37 +313,10 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             for arm, title in masks.items()
         ),
     ]
-    measure = [
-        [
-            "模型 | model",
-            "只遮量词 | measure word hidden",
-            "还遮名词 | and the noun",
-            "还遮别的词 | and another word",
-        ],
-        *(
-            [title, f"{100 * results[f'measure, {name}'][0]:.1f}%", "–", "–"]
-            for name, title in {
-                "commonest": "总猜最常见的 | always the commonest",
-                "two words before": "数前面两个词 | counting by two words before",
-            }.items()
-        ),
-        [ARMS["causal"], percent(results["causal, measure"]), "–", "–"],
-        *(
-            [
-                ARMS[arm],
-                *(
-                    percent(results[f"{arm}, measure{name}"])
-                    for name in ("", ", noun hidden", ", other")
-                ),
-            ]
-            for arm in MASKED
-        ),
-    ]
     return {
         "rates": rates,
         "perplexity": perplexities,
         "samples": samples,
         "blanks": blanks,
         "masked": masked,
-        "measure": measure,
     }
