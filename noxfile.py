@@ -122,7 +122,7 @@ def labs(session: nox.Session) -> None:
 
 @nox.session
 def experiments(session: nox.Session) -> None:
-    """Run the experiments, or those named (`-- recurrent`), and record what comes out."""
+    """Run the experiments, or those named (`-- robust`), and record what comes out."""
     book(session, "-m", "experiments", *session.posargs)
 
 
