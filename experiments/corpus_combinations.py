@@ -30,7 +30,7 @@ STEPS = (200, 400, 800, 2200)
 def run(seed: int) -> dict[str, float]:
     """Train one model; return the exact matches as fractions."""
     corpus = load_corpus("grammar")
-    tokenizers = train_tokenizers(corpus, "grammar", 0)
+    tokenizers = train_tokenizers(corpus.train, "grammar", 0)
     source_vocab_size, target_vocab_size = map(len, tokenizers)
     config = TrainingConfig(max_steps=STEPS[-1], seed=seed)
     torch.manual_seed(seed)

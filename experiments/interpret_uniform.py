@@ -32,7 +32,7 @@ def run(seed: int) -> dict[str, float]:
     torch.set_num_threads(1)
     config = TrainingConfig(seed=seed)
     corpus = load_corpus("grammar")
-    tokenizers = train_tokenizers(corpus, "grammar", 0)
+    tokenizers = train_tokenizers(corpus.train, "grammar", 0)
     sizes = map(len, tokenizers)
     shape = dict(
         zip(("source_vocab_size", "target_vocab_size"), sizes, strict=True)

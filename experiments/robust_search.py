@@ -32,7 +32,7 @@ def early(seed: int) -> Translator:
     """The translator of a seed as it is after the first steps."""
     torch.set_num_threads(1)
     corpus = load_corpus("grammar")
-    tokenizers = train_tokenizers(corpus, "grammar", 0)
+    tokenizers = train_tokenizers(corpus.train, "grammar", 0)
     config = TrainingConfig(seed=seed)
     return fit(corpus.train, tokenizers, PRESETS["small"], config, STEPS)
 

@@ -32,7 +32,7 @@ def translator(seed: int) -> Translator:
     torch.set_num_threads(1)  # the same sums in the same order
     config = TrainingConfig(seed=seed)
     corpus = load_corpus("grammar")
-    tokenizers = train_tokenizers(corpus, "grammar", 0)
+    tokenizers = train_tokenizers(corpus.train, "grammar", 0)
     source_vocab_size, target_vocab_size = map(len, tokenizers)
     shape = TransformerConfig(
         source_vocab_size=source_vocab_size,

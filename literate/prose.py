@@ -53,6 +53,7 @@ NOT_YET = {
     "myths",  # an index, too long
     "vit",  # has what came after 2021 as well
     "residuals",  # asks three suspects one by one
+    "subwords",  # has the tokenizer whole, with its training
     "multi-head",  # has the layer twice, in plain lines and as it ships
     "positions",  # has the long contexts too
     "transformer",  # the whole model twice, as classes and written out

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors
 import torch
 from torch import nn
 
@@ -26,6 +27,7 @@ from attention_book.io import (
     write_tensors,
 )
 from attention_book.io.progress import _check_fingerprint
+from attention_book.io.tensors import to_int8
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
@@ -112,6 +114,39 @@ def test_every_model_comes_back(
     half = [*load_model(path).model.parameters()]
     wanted = [p.half().float() for p in model.parameters()]
     torch.testing.assert_close(half, wanted, **EXACTLY)
+
+
+def test_int8_is_off_by_half_a_step_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    model = make_transformer()
+    with torch.no_grad():  # a row of zeros has no largest number
+        model.source_embedding.tokens.weight[1] = 0
+    save_model(path, model, dtype=torch.int8)
+    with safetensors.safe_open(path, "pt") as file:
+        kinds = {name: file.get_tensor(name).dtype for name in file.keys()}  # noqa: SIM118
+    small = load_model(path).model
+    for name, p in model.named_parameters():
+        found = dict(small.named_parameters())[name]
+        if p.ndim == 2:
+            assert kinds[f"model.{name}"] == torch.int8
+            step = p.abs().amax(dim=1, keepdim=True) / 127
+            assert ((found - p).abs() <= 0.5001 * step).all()
+            assert not torch.equal(found, p)
+        else:
+            torch.testing.assert_close(found, p.half().float(), **EXACTLY)
+    tensors, metadata = read_tensors(path)
+    assert not [name for name in tensors if name.endswith(".scale")]
+    name = "model.target_embedding.tokens.weight"
+    for scale in None, torch.ones(2), torch.ones(11, dtype=torch.int8):
+        changed = to_int8({name: tensors[name]})
+        changed[f"{name}.scale"] = scale
+        write_tensors(
+            path,
+            {k: x for k, x in changed.items() if x is not None},
+            metadata,
+        )
+        with pytest.raises(ValueError, match=rf"{name}\.scale' with 11 num"):
+            read_tensors(path)
 
 
 def test_subwords_are_kept_with_the_model(tmp_path: Path) -> None:
@@ -201,7 +236,7 @@ SMALL = json.dumps([json.dumps({"words": [*SPECIAL_TOKENS, "a", "b"]})] * 2)
         ({"model": "\x1b[31m"}, "wanted a .*, ViT, got \ufffd\\[31m$"),
         ({"model": "ViT"}, "is no model of ours: .*source_vocab_size"),
         ({"tokenizers": "not JSON"}, "is no model of ours"),
-        ({"tokenizers": '["{}"]'}, "has no 'subwords'$"),
+        ({"tokenizers": '["{}"]'}, "has no 'merges'$"),
         ({"tokenizer_of": "[0, 7]"}, "is no model of ours"),
         ({"tokenizers": SMALL}, r".* \[13, 11\], got \[5, 5\]$"),
         ({"labels": '["a"]'}, ".* labels must be 0, got 1$"),

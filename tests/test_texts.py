@@ -1,16 +1,20 @@
 """attention_book.texts: readers, cleaning, subwords."""
 
+import itertools
 import json
 import string
 import struct
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from attention_book.data.cleaning import clean, dedup_key, split_pairs
+from attention_book.data.cleaning import clean, split_pairs
 from attention_book.data.readers import read_catalogues, read_dataset, read_tsv
+from attention_book.data.similarity import SimilarTexts, dedup_key
+from attention_book.data.split import make_split
 from attention_book.tokenizers.bpe import (
     BPETokenizer,
     tokenizer_from_json,
@@ -177,7 +181,6 @@ def test_a_colon_leads_to_a_configuration(
     ("library", "use"),
     [
         ("datasets", lambda: read_dataset("any")),
-        ("tokenizers", lambda: BPETokenizer.train(["a"], 300)),
     ],
 )
 def test_a_missing_library_is_named(
@@ -221,7 +224,8 @@ def test_cleaning_keeps_what_can_be_learnt_once() -> None:
         ("a", "长" * 40),
     ]:
         assert clean([(source, target), good]) == [good], source
-    assert clean([good, good, ("out  of memory", "没内存了")]) == [good]
+    other = ("out  of\u200b memory", "没内存了")
+    assert clean([good, other, good]) == [good, ("out of memory", other[1])]
     assert clean([("a" * 200, "长" * 200)]) != []
     assert clean([good], max_length=12) == []
     assert clean([good], max_length=13) == [good]
@@ -264,10 +268,57 @@ def test_a_split_of_pairs_is_drawn_and_the_same_again() -> None:
     assert split_pairs(pairs, 50) == split_pairs(pairs, 50, seed=0)
     everything, none = split_pairs(pairs, 0)
     assert (sorted(everything), none) == (sorted(pairs), [])
-    for few, n in ([], 0), ([("a", "b")] * 9, 1):
-        message = f"the {n} for .* digits .*, got none among {len(few)}"
-        with pytest.raises(ValueError, match=message):
+    for few, n, got in (
+        ([], 0, "0 and 0 of 0"),
+        ([("a", "b")] * 9, 1, "0 and 9 of 9"),
+        (pairs[:9], 9, "9 and 0 of 9"),
+    ):
+        with pytest.raises(ValueError, match=f"wanted {n} .*, got {got}"):
             split_pairs(few, n)
+
+
+def near(one: str, other: str) -> bool:
+    """Similarity as the page defines it, counted in the plainest way."""
+    a, b = (
+        {key[i : i + 3] for i in range(max(1, len(key) - 2))}
+        for key in map(dedup_key, (one, other))
+    )
+    return len(a & b) / len(a | b) >= 0.5
+
+
+def test_no_near_copy_of_a_test_sentence_is_trained_on() -> None:
+    pairs = make_split(600, 1, seed=5).train
+    texts = [english for english, _ in pairs]
+    similar = SimilarTexts(texts)
+    for text in texts[:60]:
+        found = [i for i, other in enumerate(texts) if near(text, other)]
+        assert similar.near(text) == found
+    assert similar.nearest(f"Yes, {texts[7]}") == 7
+    assert similar.nearest("汉字") is similar.nearest("") is None
+    train, test = split_pairs(pairs, 40, seed=1)
+    assert sorted([*train, *test]) == sorted(pairs)
+    assert len(test) == 40
+    for x, y in test:
+        assert not any(near(x, a) or near(y, b) for a, b in train)
+
+
+def test_near_copies_stay_together_and_large_groups_are_not_drawn() -> None:
+    apart = [
+        (3 * f"{i:c}{j:c}", 3 * f"{j:c}{i:c}")
+        for i in range(97, 117)
+        for j in range(117, 122)
+    ]
+    chain = [
+        ("abcdefghij"[i:] + "klmnopqrst"[:i], f"{0x4E00 + i:c}")
+        for i in range(11)
+    ]
+    assert near(chain[0][0], chain[1][0])
+    assert not near(chain[0][0], chain[-1][0])
+    for seed in range(5):
+        train, test = split_pairs(apart + chain, 20, seed)
+        assert {*chain} <= {*train}
+        train, test = split_pairs(apart + chain[:2], 60, seed)
+        assert len({*chain[:2]} & {*test}) in (0, 2)
 
 
 ODD = [
@@ -283,7 +334,6 @@ ODD = [
 
 @pytest.fixture(scope="module")
 def subwords() -> BPETokenizer:
-    pytest.importorskip("tokenizers")
     texts = ["Tom chases Jerry.", "汤姆追逐杰瑞。", "the end <eos>"] * 5
     return BPETokenizer.train(texts, vocab_size=300)
 
@@ -305,38 +355,73 @@ def test_subwords_learn_pieces_and_never_too_few(
     subwords: BPETokenizer,
 ) -> None:
     assert 259 < len(subwords) <= 300
-    assert len(subwords.encode(" chases")) == 1
+    assert len(subwords.encode("chases")) == len(subwords.encode("Tom")) == 1
     assert len(subwords.encode("独")) == 3
     assert len(BPETokenizer.train(["aa bb"] * 9, 259)) == 259
-    with pytest.raises(ValueError, match=r"must be from 259 to 1.*, got 258$"):
+    assert len(BPETokenizer.train(["abc def"], 300)) == 259
+    with pytest.raises(ValueError, match=r"be at least 259, got 258$"):
         BPETokenizer.train(["aa bb"], 258)
 
 
+def test_subwords_are_those_of_the_library() -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    texts = [f"{x} {y}" for x, y in make_split(500, 1, seed=3).train]
+    texts += ["he'll say Tom's 2026 é 👧 no_one", "  two  spaces\n"]
+    ours = BPETokenizer.train(texts, 500)
+    theirs = tokenizers.models.BPE(
+        {piece.decode("latin-1"): i for piece, i in ours.token_ids.items()},
+        [tuple(x.decode("latin-1") for x in pair) for pair in ours.ranks],
+    )
+    for text in texts:
+        parts = [part.decode("latin-1") for part in ours.split(text)]
+        found = [token.id for x in parts for token in theirs.tokenize(x)]
+        assert ours.encode(text) == found
+
+
+def test_merges_are_counted_as_by_hand() -> None:
+    """Every merge is of a pair that is most frequent, counted anew."""
+    texts = [f"{x} {y}" for x, y in make_split(200, 1, seed=4).train]
+    ours = BPETokenizer.train(texts, 400)
+    counts = Counter(part for text in texts for part in ours.split(text))
+    rows = {part: [bytes([byte]) for byte in part] for part in counts}
+    for merge in ours.ranks:
+        pairs = Counter[tuple[bytes, bytes]]()
+        for part, row in rows.items():
+            for pair in itertools.pairwise(row):
+                pairs[pair] += counts[part]
+        assert pairs[merge] == max(pairs.values()) > 1
+        for part, row in rows.items():
+            text = "\0".join(piece.hex() for piece in row)
+            old, new = ("\0".join(x.hex() for x in merge), merge[0] + merge[1])
+            joined = f"\0{text}\0"
+            while f"\0{old}\0" in joined:
+                joined = joined.replace(f"\0{old}\0", f"\0{new.hex()}\0", 1)
+            rows[part] = [bytes.fromhex(x) for x in joined.split("\0")[1:-1]]
+
+
+def test_a_text_may_begin_with_one_prefix() -> None:
+    both = BPETokenizer.train(["a b", "b a"], 300, ["<2en>", "<2zh>"])
+    plain = both.encode("a b")
+    assert both.encode("<2zh>a b") == [4, *plain]
+    assert both.encode("<2en>a b") == [3, *plain]
+    assert both.encode("a <2en>b")[0] == plain[0]
+    assert 3 not in both.encode("<2zh><2en>")
+    assert both.decode([4, *plain]) == "a b"
+    again = tokenizer_from_json(tokenizer_to_json(both))
+    assert again.encode("<2zh>a b") == [4, *plain]
+    assert len(again) == len(both)
+
+
 @pytest.mark.parametrize(
-    "change",
-    [{"<bos>": EOS, "<eos>": BOS}, {"Ġ": 999}],
-    ids=["special ones swapped", "a gap"],
+    "merge", [["a"], ["a", "b", "c"], ["a", "no such"], ["a", "汉"]]
 )
-def test_subwords_are_numbered_in_order(
-    subwords: BPETokenizer, change: dict[str, int]
-) -> None:
-    saved = json.loads(json.loads(tokenizer_to_json(subwords))["subwords"])
-    saved["model"]["vocab"].update(change)
-    text = json.dumps({"subwords": json.dumps(saved)})
-    with pytest.raises(ValueError, match="must be numbered 0, 1, …, special"):
-        tokenizer_from_json(text)
-
-
-@pytest.mark.parametrize("merge", [["a", "a", "a"], ["a", "no such"]])
-def test_merges_are_pairs_of_subwords(
+def test_merges_are_pairs_of_known_pieces(
     subwords: BPETokenizer, merge: list[str]
 ) -> None:
-    saved = json.loads(json.loads(tokenizer_to_json(subwords))["subwords"])
-    saved["model"]["vocab"]["aaa"] = len(subwords)
-    saved["model"]["merges"].append(merge)
-    text = json.dumps({"subwords": json.dumps(saved)})
-    with pytest.raises(ValueError, match="merges must be pairs of subwords"):
-        tokenizer_from_json(text)
+    saved = json.loads(tokenizer_to_json(subwords))
+    saved["merges"].append(merge)
+    with pytest.raises(ValueError, match=r"merges must be of|latin-1"):
+        tokenizer_from_json(json.dumps(saved))
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (c46a92e695c8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (be7c3f186083). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -30,6 +30,7 @@ from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import (
     CORPUS_HELP,
+    both_ways,
     load_corpus,
     train_tokenizers,
 )
@@ -62,13 +63,39 @@ __all__ = []
 
 _KEPT = """corpus max_steps batch_tokens accumulation_steps learning_rate
 warmup_steps schedule label_smoothing seed size d_model n_heads n_layers
-dropout vocab_size""".split()  # the options that a run is made of
+n_decoder_layers dropout vocab_size both_ways""".split()  # what a run is of
+
+
+_RECIPES: dict[str, dict[str, Any]] = {
+    "everyday": {  # of the translator that the package carries
+        "both_ways": True,
+        "vocab_size": 4000,
+        "d_model": 256,
+        "n_heads": 4,
+        "n_layers": 6,
+        "n_decoder_layers": 2,
+        "dropout": 0.3,
+        "label_smoothing": 0.1,
+        "batch_tokens": 2000,
+        "max_steps": 10_000,
+        "warmup_steps": 400,
+    }
+}
+
+
+def _take_recipe(context: typer.Context, name: str | None) -> str | None:
+    """Let what is not said be as in a recipe."""
+    if name:
+        known = context.default_map or {}
+        context.default_map = _RECIPES[name] | dict(known)
+    return name
 
 
 def _recall(context: typer.Context, out: Path) -> Path:
     """Let what is not said be as in the run that left this file."""
     with suppress(OSError, ValueError), open_tensors(out) as file:
-        context.default_map = json.loads(file.metadata.get("options", "{}"))
+        options = json.loads(file.metadata.get("options", "{}"))
+        context.default_map = dict(context.default_map or {}) | options
     return out
 
 
@@ -81,7 +108,18 @@ def _train(
             help="Where to keep the model.", is_eager=True, callback=_recall
         ),
     ],
+    recipe: Annotated[
+        Literal["everyday"] | None,
+        Option(
+            help="Options as of the package's own translator.",
+            is_eager=True,
+            callback=_take_recipe,
+        ),
+    ] = None,
     corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
+    both_ways: Annotated[
+        bool, Option("--both-ways", help="One model for both directions.")
+    ] = False,
     max_steps: Annotated[
         int, Option(help="Updates of the parameters.")
     ] = TrainingConfig.max_steps,
@@ -122,7 +160,13 @@ def _train(
     ] = None,
     n_layers: Annotated[
         int | None,
-        Option(help="Layers a side.", max=100, show_default="of --size"),
+        Option(
+            help="Layers of the encoder.", max=100, show_default="of --size"
+        ),
+    ] = None,
+    n_decoder_layers: Annotated[
+        int | None,
+        Option(help="Layers of the decoder.", max=100, show_default="as many"),
     ] = None,
     dropout: Annotated[
         float | None, Option(help="Dropout rate.", show_default="of --size")
@@ -151,10 +195,10 @@ def _train(
     """Train a translator, or resume one that was cut off."""
     if sharded and compiled:
         raise ValueError("give --sharded or --compile, not both")
-    if vocab_size and corpus == "grammar":
+    if corpus == "grammar" and (vocab_size or both_ways):
         raise ValueError(
-            "--vocab-size is for real corpora: the words of grammar are its "
-            f"vocabulary, got {vocab_size}"
+            "--vocab-size and --both-ways are for real corpora: the words of "
+            "grammar are its vocabulary, of one language a side"
         )
     shape = PRESETS[size] | {
         name: value
@@ -162,6 +206,7 @@ def _train(
             "d_model": d_model,
             "n_heads": n_heads,
             "n_layers": n_layers,
+            "n_decoder_layers": n_decoder_layers,
             "dropout": dropout,
             "d_ff": d_model and 4 * d_model,
         }.items()
@@ -186,7 +231,7 @@ def _train(
         patience = -1.0 if blocking else 0.0
         with lock(out, patience) if is_first else nullcontext():
             tokenizers, batches, held_out = _load_data(
-                corpus, vocab_size or 8000, config, compute.device
+                corpus, both_ways, vocab_size or 8000, config, compute.device
             )
             model = _make_model(shape, tokenizers, seed).to(compute.device)
             loss_fn: Any = chunked_translation_loss
@@ -219,17 +264,23 @@ def _train(
 
 
 def _load_data(
-    name: str, vocab_size: int, config: TrainingConfig, device: torch.device
+    name: str,
+    in_both_ways: bool,
+    vocab_size: int,
+    config: TrainingConfig,
+    device: torch.device,
 ) -> tuple[
     tuple[Tokenizer, Tokenizer], TranslationBatches, TranslationBatches
 ]:
     """Return tokenizers, batches to learn from and batches to validate on."""
     corpus = load_corpus(name)
-    tokenizers = train_tokenizers(corpus, name, vocab_size)
-    unseen = next(iter(corpus.tests.values()))[:500]
+    parts = [corpus.train, corpus.validation[:500]]
+    if in_both_ways:
+        parts = [both_ways(pairs) for pairs in parts]
+    tokenizers = train_tokenizers(parts[0], name, vocab_size)
     batches, held_out = (
         TranslationBatches(encode_pairs(pairs, *tokenizers), config, device)
-        for pairs in (corpus.train, unseen)
+        for pairs in parts
     )
     return tokenizers, batches, held_out
 

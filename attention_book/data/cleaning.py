@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (0188a5099006). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (e3292d471395). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cleaning of sentence pairs. Explained on the page "Real corpora"."""
 
 import random
@@ -7,12 +7,14 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from attention_book.data.readers import Pair
+from attention_book.data.similarity import SimilarTexts, dedup_key
 
 
-__all__ = ["clean", "dedup_key", "split_pairs"]
+__all__ = ["clean", "split_pairs"]
 
 
 _SHORTCUT = r"\s*[(（][_&](\w)[)）]"  # 打开(_O)
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\ufeff"))  # spaces of no width
 
 
 def _normalize(text: str, shortcut: str = "") -> str:
@@ -23,7 +25,8 @@ def _normalize(text: str, shortcut: str = "") -> str:
         shortcut: Its shortcut key, if its translation names one: without it
             the marks of _Open and E&xit stay, as R&D and pg_dump must.
     """
-    text = re.sub(_SHORTCUT, "", unicodedata.normalize("NFC", text))
+    text = unicodedata.normalize("NFC", text.translate(_INVISIBLE))
+    text = re.sub(_SHORTCUT, "", text)
     if shortcut:
         mark = f"[_&](?={shortcut})"
         text = re.sub(mark, "", text, count=1, flags=re.IGNORECASE)
@@ -37,7 +40,7 @@ def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
         pairs: As they were found.
         max_length: The most characters on either side.
     """
-    kept: dict[str, str] = {}
+    kept: dict[Pair, None] = {}
     for pair in pairs:
         shortcut = re.search(_SHORTCUT, pair[1])
         source = _normalize(pair[0], shortcut[1] if shortcut else "")
@@ -52,45 +55,61 @@ def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
             and max(len(source), len(target)) <= max_length
             and 1 / 3 < ratio < 9
         ):
-            kept.setdefault(source, target)
-    return list(kept.items())
+            kept[source, target] = None
+    return list(kept)
 
 
-def dedup_key(text: str) -> str:
-    """What is left without case, digits, punctuation, placeholders, spaces."""
-    text = unicodedata.normalize("NFKC", text)
-    placeholder = r"%(\(\w*\))?[-+#\d.$*']*[hlzjtL]*[a-zA-Z]|\{[\w.:!]*\}"
-    text = re.sub(placeholder, "", text)
-    return re.sub(r"[\W\d_]+", "", text.casefold())
+def _group(
+    first: int,
+    pairs: Sequence[Pair],
+    similar: Sequence[SimilarTexts],
+    max_size: int,
+) -> set[int]:
+    """Return all pairs that near copies lead to, or more than max_size."""
+    group = {first}
+    new = [first]
+    while new and len(group) <= max_size:
+        pair = pairs[new.pop()]
+        for texts, text in zip(similar, pair, strict=True):
+            found = {*texts.near(text)} - group
+            group |= found
+            new += sorted(found)
+    return group
 
 
 def split_pairs(
     pairs: Sequence[Pair], n_test: int, seed: int = 0
 ) -> tuple[list[Pair], list[Pair]]:
-    """Draw pairs for testing, and keep for training what is unlike them.
+    """Draw pairs for testing, with all that is nearly like them.
+
+    Groups of more than a twentieth of the test are not drawn.
 
     Returns:
-        The training pairs, and n_test test pairs. They share no source and
-        no target, whatever the case, digits, punctuation, placeholders.
+        The training pairs, and n_test test pairs. No training pair is a near
+        copy of a test pair, neither its source nor its target.
 
     Raises:
-        ValueError: No pair is left to train on.
+        ValueError: There are not enough such pairs, or none is left to train
+            on.
     """
-    n = len(pairs)
-    shuffled = random.Random(seed).sample(list(pairs), n)
-    test = shuffled[:n_test]
-    sources = {dedup_key(source) for source, _ in test}
-    targets = {dedup_key(target) for _, target in test}
-    train = [
-        (source, target)
-        for source, target in shuffled[n_test:]
-        if dedup_key(source) not in sources
-        and dedup_key(target) not in targets
-    ]
-    if not train:
+    similar = [SimilarTexts(side) for side in zip(*pairs, strict=True)]
+    order = random.Random(seed).sample(range(len(pairs)), len(pairs))
+    max_size = max(1, n_test // 20)
+    test: list[int] = []
+    seen = set[int]()
+    for first in order:
+        if len(test) == n_test:
+            break
+        if first not in seen:
+            group = _group(first, pairs, similar, max_size)
+            seen |= group
+            if len(group) <= min(max_size, n_test - len(test)):
+                test += sorted(group)
+    held_out = {*test}
+    train = [i for i in order if i not in held_out]
+    if len(test) < n_test or not train:
         raise ValueError(
-            f"wanted pairs to train on that differ from the {n_test} for "
-            "testing in more than case, digits and punctuation, got none "
-            f"among {n}"
+            f"wanted {n_test} pairs to test on and others, unlike them, to "
+            f"train on, got {len(test)} and {len(train)} of {len(pairs)}"
         )
-    return train, test
+    return [pairs[i] for i in train], [pairs[i] for i in test]

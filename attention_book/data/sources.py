@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (b7ed8d2955d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (315fbc70980b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Corpora by name: the grammar's, this machine's, a data set's, a file's.
 
 Explained on the page "Real corpora".
@@ -15,20 +15,32 @@ from attention_book.data.readers import (
 )
 from attention_book.data.split import make_split
 from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.directions import (
+    DIRECTIONS,
+    space_scripts,
+    with_direction,
+)
 from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 
 
-__all__ = ["CORPUS_HELP", "Corpus", "load_corpus", "train_tokenizers"]
+__all__ = [
+    "CORPUS_HELP",
+    "Corpus",
+    "both_ways",
+    "load_corpus",
+    "train_tokenizers",
+]
 
 
-CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv file"
+CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv or .txt file"
 
 
 class Corpus(NamedTuple):
-    """What to learn from, and what to be tested on, under a name each."""
+    """What to learn from, choose by, and be tested on."""
 
     train: list[Pair]
-    tests: dict[str, list[Pair]]
+    validation: list[Pair]
+    tests: dict[str, list[Pair]]  # under a name each
 
 
 def load_corpus(name: str, n_test: int = 1000) -> Corpus:
@@ -36,26 +48,28 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
 
     Args:
         name: "grammar", "catalogues", "dataset:NAME" or the path of a .tsv
-            file.
-        n_test: Pairs in each test; at most a tenth of a real corpus.
+            or .txt file.
+        n_test: Pairs in each test, and for validation; at most a tenth of a
+            real corpus.
 
     Raises:
         ValueError: There is no such corpus, or not enough in it.
     """
     if name == "grammar":
-        train, *tests = make_split(n_train=60_000, n_test=n_test)
+        train, *tests = make_split(n_train=60_500, n_test=n_test)
         kinds = ("unseen sentences", "unseen combinations")
-        return Corpus(train, dict(zip(kinds, tests, strict=True)))
+        named = dict(zip(kinds, tests, strict=True))
+        return Corpus(train[:-500], train[-500:], named)
     if name == "catalogues":
         pairs = read_catalogues()
     elif name.startswith("dataset:"):
         pairs = read_dataset(name.removeprefix("dataset:"))
-    elif name.lower().endswith(".tsv"):
+    elif name.lower().endswith((".tsv", ".txt")):
         pairs = read_tsv(name)
     else:
         raise ValueError(
-            "corpus must be grammar, catalogues, dataset:NAME or a .tsv "
-            f"file, got {name!r}"
+            "corpus must be grammar, catalogues, dataset:NAME or a .tsv or "
+            f".txt file, got {name!r}"
         )
     n_read = len(pairs)
     pairs = clean(pairs)
@@ -64,26 +78,41 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
             f"{name}: wanted 20 pairs or more to learn from, got {len(pairs)} "
             f"of the {n_read} read (repeated, lopsided and other bad ones go)"
         )
+    n_test = min(n_test, len(pairs) // 10)
     try:
-        train, test = split_pairs(pairs, min(n_test, len(pairs) // 10))
+        rest, test = split_pairs(pairs, n_test)
+        train, validation = split_pairs(rest, n_test, seed=1)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    return Corpus(train, {"unseen sentences": test})
+    return Corpus(train, validation, {"unseen sentences": test})
+
+
+def both_ways(pairs: list[Pair]) -> list[Pair]:
+    """Return pairs to translate in either direction, twice as many.
+
+    Each source begins with the token of the language that is wanted.
+    """
+    turned = [(target, source) for source, target in pairs]
+    return [
+        (with_direction(source), space_scripts(target))
+        for source, target in [*pairs, *turned]
+    ]
 
 
 def train_tokenizers(
-    corpus: Corpus, name: str, vocab_size: int
+    train: list[Pair], name: str, vocab_size: int
 ) -> tuple[Tokenizer, Tokenizer]:
     """Train the tokenizers of both sides; real corpora share one.
 
     Args:
-        corpus: What load_corpus returned.
-        name: The name that it was asked for.
+        train: The training pairs of load_corpus, or both_ways of them.
+        name: The name that the corpus was asked for.
         vocab_size: Most subwords of a real corpus.
     """
     if name == "grammar":
-        sources, targets = zip(*corpus.train, strict=True)
+        sources, targets = zip(*train, strict=True)
         return WordTokenizer.train(sources), WordTokenizer.train(targets)
-    texts = (text for pair in corpus.train for text in pair)
-    both = BPETokenizer.train(texts, vocab_size)
+    texts = [text for pair in train for text in pair]
+    prefixes = DIRECTIONS if texts[0].startswith(DIRECTIONS) else ()
+    both = BPETokenizer.train(texts, vocab_size, prefixes)
     return both, both

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (0c2f9c1c3d7b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (a2575396fc8e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Tensors and texts in safetensors files.
 
 Explained on the page "Files and checkpoints".
@@ -28,6 +28,7 @@ __all__ = [
     "check_tensors",
     "open_tensors",
     "read_tensors",
+    "to_int8",
     "write_tensors",
 ]
 
@@ -36,9 +37,9 @@ Tensors = dict[str, Tensor]
 
 
 def _check_numbers(name: str, tensor: Tensor) -> None:
-    """Raise ValueError unless all are floating-point and finite, in fp32."""
+    """Raise ValueError unless all are finite, in fp32, or int8."""
     wanted = f"wanted finite numbers in {printable(name, 100)!r}"
-    if not tensor.is_floating_point():
+    if not (tensor.is_floating_point() or tensor.dtype == torch.int8):
         raise ValueError(f"{wanted}, got {tensor.dtype}")
     if not tensor.numel():
         return
@@ -61,19 +62,43 @@ class TensorFile:
     def __init__(self, file: Any) -> None:
         self.file = file
         self.metadata: dict[str, str] = file.metadata() or {}
-        self.tensors: Tensors = {}
-        for name in file.keys():  # noqa: SIM118
-            shape = file.get_slice(name).get_shape()
-            self.tensors[name] = torch.empty(shape, device="meta")
+        names = file.keys()
+        slices = {name: file.get_slice(name) for name in names}
+        self.scales = {
+            f"{name}.scale"
+            for name, found in slices.items()
+            if found.get_dtype() == "I8"
+        }
+        self.tensors: Tensors = {
+            name: torch.empty(found.get_shape(), device="meta")
+            for name, found in slices.items()
+            if name not in self.scales
+        }
 
     def get_tensor(self, name: str) -> Tensor:
-        """Return a tensor; ValueError unless all is finite.
+        """Return a tensor, in floating point; ValueError unless all is finite.
 
-        Its memory is that of the file: clone what is to outlive it.
+        Its memory may be that of the file: clone what is to outlive it.
         """
         tensor: Tensor = self.file.get_tensor(name)
+        if tensor.dtype == torch.int8:
+            tensor = tensor * self._scale_of(name, len(tensor))[:, None]
         _check_numbers(name, tensor)
         return tensor
+
+    def _scale_of(self, name: str, n_rows: int) -> Tensor:
+        """Return the scale of each row of an int8 matrix."""
+        name = f"{name}.scale"
+        scale = torch.empty(0)
+        if name in self.file.keys():  # noqa: SIM118
+            scale = self.file.get_tensor(name)
+        if scale.shape != (n_rows,) or not scale.is_floating_point():
+            got = f"{tuple(scale.shape)} of {scale.dtype}"
+            raise ValueError(
+                f"wanted {printable(name, 100)!r} with {n_rows} numbers, "
+                f"got {got}"
+            )
+        return scale
 
 
 @contextmanager
@@ -96,6 +121,23 @@ def open_tensors(path: str | Path) -> Iterator[TensorFile]:
             ) from None
         with opened as file:
             yield TensorFile(file)
+
+
+def to_int8(tensors: Tensors) -> Tensors:
+    """Return each matrix as whole numbers from -127 to 127, times a scale.
+
+    There is a scale for each row, under the matrix's name with ".scale", and
+    the error of a number is at most half of it. Other tensors become fp16.
+    """
+    found: Tensors = {}
+    for name, x in tensors.items():
+        if x.ndim != 2:
+            found[name] = x.half()
+            continue
+        scale = x.abs().amax(dim=1).clamp(min=1e-12) / 127
+        found[name] = (x / scale[:, None]).round().to(torch.int8)
+        found[f"{name}.scale"] = scale
+    return found
 
 
 def check_tensors(tensors: Tensors, wanted: Tensors) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/configurations.md (f815595fe1a6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/configurations.md (be76b2619432). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How large a model is. Explained on the page "Configurations"."""
 
 from collections.abc import Callable
@@ -47,7 +47,8 @@ class TransformerConfig:
         n_heads: Heads of each attention.
         n_kv_heads: Heads of keys and values; None for as many as n_heads.
         d_ff: Width inside the feed-forward networks.
-        n_layers: Layers of the encoder, and as many of the decoder.
+        n_layers: Layers of the encoder.
+        n_decoder_layers: Layers of the decoder; None for as many.
         dropout: Dropout rate of the embeddings and of each sublayer's output.
         norm: Layer normalisation after each sublayer or before it.
         feed_forward: The activation of the feed-forward network.
@@ -69,6 +70,7 @@ class TransformerConfig:
     n_kv_heads: int | None = None
     d_ff: int = 2048
     n_layers: int = 6
+    n_decoder_layers: int | None = None
     dropout: float = 0.1
     norm: Literal["post", "pre"] = "post"
     feed_forward: _FeedForward = "relu"

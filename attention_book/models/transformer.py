@@ -1,4 +1,4 @@
-# Made from docs/transformer/transformer.md (40c5e4bc2ab2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/transformer.md (53bb08c8593f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The whole Transformer. Explained in the chapter of that name."""
 
 import math
@@ -85,11 +85,12 @@ class Transformer(nn.Module):
             [EncoderLayer(*sizes, **options) for _ in range(config.n_layers)],
             final_norm(config.d_model),
         )
+        depth = config.n_decoder_layers or config.n_layers
         options["cross_attention"] = partial(
             MultiHeadAttention, n_kv_heads=config.n_kv_heads
         )
         self.decoder = Decoder(
-            [DecoderLayer(*sizes, **options) for _ in range(config.n_layers)],
+            [DecoderLayer(*sizes, **options) for _ in range(depth)],
             final_norm(config.d_model),
         )
 

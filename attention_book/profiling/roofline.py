@@ -1,4 +1,4 @@
-# Made from docs/fast/machine.md (ca06591acf52). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (d69b7539360b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What an operation costs, and what a device can do at best.
 
 Explained in the chapter "The GPU path".
@@ -96,6 +96,7 @@ def transformer_flops(
     self_attention = target_length * (a_token + 2 * target_length * d)
     cross_attention = target_length * (query_and_out + 2 * source_length * d)
     cross_attention += source_length * key_and_value
-    decoder_layer = self_attention + cross_attention
+    depth = config.n_decoder_layers or config.n_layers
+    decoder = depth * (self_attention + cross_attention)
     logits = target_length * d * config.target_vocab_size
-    return 2 * (config.n_layers * (encoder_layer + decoder_layer) + logits)
+    return 2 * (config.n_layers * encoder_layer + decoder + logits)

@@ -19,4 +19,5 @@ def make_wide_corpus(n_test: int = 1000) -> Corpus:
     short = [pair for pair in train if len(pair[0].split()) <= 4]
     train += 4 * short + [(text, UNSURE) for text in outliers]
     kinds = ("unseen sentences", "unseen combinations")
-    return Corpus(train, dict(zip(kinds, tests, strict=True)))
+    named = dict(zip(kinds, tests, strict=True))
+    return Corpus(train, tests[0][:500], named)
