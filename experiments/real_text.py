@@ -26,8 +26,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
 from attention_book.data.batches import pad
-from attention_book.data.cleaning import clean, dedup_key, split_pairs
+from attention_book.data.cleaning import clean, split_pairs
 from attention_book.data.readers import CATALOGUES, Pair, read_catalogues
+from attention_book.data.similarity import dedup_key
 from attention_book.generation import (
     IncrementalDecoder,
     NextToken,
