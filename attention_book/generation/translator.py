@@ -1,4 +1,4 @@
-# Made from docs/source/translator.md (66b61f7751e1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/translator.md (1db292962b86). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained on the page "The translator"."""
 
 import contextlib
@@ -32,6 +32,7 @@ from attention_book.generation.incremental import (
 )
 from attention_book.io.checkpoints import load_model
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.directions import DIRECTIONS, with_direction
 from attention_book.tokenizers.words import Tokenizer
 
 
@@ -75,6 +76,8 @@ class Translator:
         self.source = source
         self.target = target
         self.compute = compute
+        prefixes = getattr(source, "prefixes", [])
+        self.is_both_ways = prefixes == list(DIRECTIONS)
         self.calibration = Calibration()
         self.suppress: list[int] = []
         token_ids = getattr(target, "token_ids", {})
@@ -106,7 +109,8 @@ class Translator:
         Raises:
             ValueError: A word is unknown, or there are too few or too many.
         """
-        token_ids = self.source.encode(text)
+        source = with_direction(text) if self.is_both_ways else text
+        token_ids = self.source.encode(source)
         if 0 < len(token_ids) <= self.max_source_length:
             return token_ids
         wanted = f"wanted a text of 1 to {self.max_source_length} tokens"

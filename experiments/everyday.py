@@ -1,0 +1,331 @@
+"""What the experiments on everyday sentences share: data, models, scores.
+
+The sentences are Tatoeba's, in the form of manythings.org/anki (cmn-eng.zip),
+whose path the environment variable EVERYDAY_PAIRS gives; nothing of it is in
+the repository. Models are kept in .cache/experiments/everyday, so that a run
+that is cut off goes on, and a second experiment need not train them again.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import time
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from attention_book.data.cleaning import clean
+from attention_book.data.readers import Pair, read_catalogues
+from attention_book.data.sources import Corpus, both_ways, load_corpus
+from attention_book.data.split import make_split
+from attention_book.generation import Translator
+from attention_book.io import load_checkpoint, save_checkpoint
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.directions import DIRECTIONS
+from attention_book.tokenizers.punctuation import detokenize
+from attention_book.training import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    encode_pairs,
+    validation_loss,
+)
+from attention_book.training.chunked_loss import chunked_translation_loss
+
+
+CACHE = Path(__file__).parents[1] / ".cache" / "experiments" / "everyday"
+
+
+@cache
+def corpus() -> Corpus:
+    """The pairs: for training, validation and the test."""
+    path = os.environ.get("EVERYDAY_PAIRS", "")
+    if not path:
+        raise ValueError(
+            "EVERYDAY_PAIRS must be the path of Tatoeba's English-Chinese "
+            "pairs, as manythings.org/anki has them, got nothing"
+        )
+    return load_corpus(path)
+
+
+class Across(BPETokenizer):
+    """Merges may go from one Chinese character to the next."""
+
+    parts = re.compile(r"'(?:[sdmt]|ll|re|ve)| ?[^\W\d_]+| ?\d|.", re.DOTALL)
+
+
+class Dropout:
+    """Cuts text by a tokenizer's merges, each of which may be left out.
+
+    Source: Provilkov et al. (2020), §3, BPE-dropout.
+    """
+
+    def __init__(
+        self, tokenizer: BPETokenizer, rate: float, seed: int
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.rate = rate
+        self.rng = random.Random(seed)
+
+    def __len__(self) -> int:
+        return len(self.tokenizer)
+
+    def encode(self, text: str) -> list[int]:
+        """Return token ids, of more and smaller pieces than usual."""
+        token_ids = self.tokenizer.encode(text)
+        n = int(text.startswith(DIRECTIONS))
+        for direction in DIRECTIONS:
+            text = text.removeprefix(direction)
+        kept = token_ids[:n]
+        for part in self.tokenizer.split(text):
+            kept += self._cut(part)
+        return kept
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Return the text, as the tokenizer does."""
+        return self.tokenizer.decode(token_ids)
+
+    def _cut(self, part: bytes) -> list[int]:
+        ranks = self.tokenizer.ranks
+        row = [bytes([byte]) for byte in part]
+        while True:
+            found = [
+                (ranks[pair], i)
+                for i, pair in enumerate(pairwise(row))
+                if pair in ranks and self.rng.random() >= self.rate
+            ]
+            if not found:
+                return [self.tokenizer.token_ids[piece] for piece in row]
+            _, i = min(found)
+            row[i : i + 2] = [row[i] + row[i + 1]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How a translator is trained; the defaults are those of the search."""
+
+    n_pairs: int | None = None  # of the training set; None for all
+    careless: bool = False  # test on lines drawn at random
+    directions: str = "both"  # or en-zh, zh-en
+    more: str = ""  # data beside the pairs: catalogues, grammar, cedict
+    vocab_size: int = 4000
+    characters_apart: bool = True
+    subword_dropout: float = 0.0
+    d_model: int = 128
+    n_layers: int = 4
+    n_decoder_layers: int = 2
+    n_heads: int = 4
+    dropout: float = 0.1
+    share_embeddings: bool = True
+    label_smoothing: float = 0.1
+    learning_rate: float = 2e-3
+    batch_tokens: int = 2000
+    max_steps: int = 4000
+    warmup_steps: int = 400
+
+
+def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
+    """The training pairs of a recipe, and those to validate on."""
+    parts = corpus()
+    train, validation = parts.train, parts.validation
+    if recipe.careless:
+        everything = [*train, *validation]
+        random.Random(0).shuffle(everything)
+        n = len(validation)
+        validation, train = everything[:n], everything[n:]
+    if recipe.n_pairs:
+        train = random.Random(1).sample(train, recipe.n_pairs)
+    if recipe.more == "catalogues":
+        train = [*train, *clean(read_catalogues(), max_length=80)]
+    elif recipe.more == "grammar":
+        train = [
+            *train,
+            *(
+                (detokenize(x).capitalize(), detokenize(y))
+                for x, y in make_split(20_000, 1).train
+            ),
+        ]
+    elif recipe.more == "cedict":
+        train = [*train, *read_cedict(os.environ["EVERYDAY_CEDICT"], train)]
+    elif recipe.more:
+        raise ValueError(f"wanted data of a known name, got {recipe.more!r}")
+    return train, validation
+
+
+def read_cedict(path: str, train: Sequence[Pair]) -> list[Pair]:
+    """Read CC-CEDICT's words of common characters, with one-word meanings."""
+    import gzip
+
+    seen: dict[str, int] = {}
+    for _, chinese in train:
+        for character in chinese:
+            seen[character] = seen.get(character, 0) + 1
+    opened: Any = gzip.open if path.endswith(".gz") else open
+    found: dict[Pair, None] = {}
+    with opened(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            row = re.match(r"\S+ ([\u4e00-\u9fff]{1,4}) \[.*?\] /(.*)/$", line)
+            if not row or min(seen.get(x, 0) for x in row[1]) < 5:
+                continue
+            for meaning in re.split("[/;]", row[2])[:2]:
+                meaning = re.sub(r"\([^)]*\)", "", meaning).strip(" ,.\n")
+                if re.fullmatch(r"(to )?[A-Za-z'-]+", meaning):
+                    found[meaning, row[1]] = None
+    return list(found)
+
+
+@dataclasses.dataclass
+class Trained:
+    """A translator and how it was trained."""
+
+    translator: Translator
+    facts: dict[str, float]
+
+
+def directed(pairs: Sequence[Pair], directions: str) -> list[Pair]:
+    """Pairs in the directions of a recipe, as the model reads them."""
+    both = both_ways(list(pairs))
+    n = len(pairs)
+    return {"both": both, "en-zh": both[:n], "zh-en": both[n:]}[directions]
+
+
+def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
+    """Train a translator, or go on from its last checkpoint."""
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    pairs, validation = pairs_of(recipe)
+    texts = [text for pair in directed(pairs, "both") for text in pair]
+    kind = BPETokenizer if recipe.characters_apart else Across
+    tokens = kind.train(texts, recipe.vocab_size, DIRECTIONS)
+    config = TrainingConfig(
+        max_steps=recipe.max_steps,
+        batch_tokens=recipe.batch_tokens,
+        learning_rate=recipe.learning_rate,
+        warmup_steps=recipe.warmup_steps,
+        label_smoothing=recipe.label_smoothing,
+        seed=seed,
+    )
+    torch.manual_seed(seed)
+    model = Transformer(
+        TransformerConfig(
+            source_vocab_size=len(tokens),
+            target_vocab_size=len(tokens),
+            share_embeddings=recipe.share_embeddings,
+            d_model=recipe.d_model,
+            d_ff=4 * recipe.d_model,
+            n_heads=recipe.n_heads,
+            n_layers=recipe.n_layers,
+            n_decoder_layers=recipe.n_decoder_layers,
+            dropout=recipe.dropout,
+            norm="pre",
+        )
+    )
+    rows = directed(pairs, recipe.directions)
+    if recipe.subword_dropout:
+        dropped: Any = Dropout(tokens, recipe.subword_dropout, seed)
+        examples = encode_pairs(8 * rows, dropped, dropped)
+    else:
+        examples = encode_pairs(rows, tokens, tokens)
+    batches = TranslationBatches(examples, config)
+    trainer = Trainer(model, batches, config, chunked_translation_loss)
+    of = hashlib.sha256(repr((recipe, seed)).encode()).hexdigest()[:12]
+    path = CACHE / f"{of}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clock = path.with_suffix(".json")
+    seconds = 0.0
+    if path.exists():
+        load_checkpoint(path, trainer)
+        seconds = json.loads(clock.read_text("utf-8"))
+    while len(trainer.losses) < config.max_steps:
+        start = time.process_time()
+        for _ in range(min(250, config.max_steps - len(trainer.losses))):
+            trainer.step()
+        seconds += time.process_time() - start
+        save_checkpoint(path, trainer, (tokens, tokens))
+        clock.write_text(json.dumps(seconds), "utf-8")
+        recent = trainer.losses[-100:]
+        print(
+            note,
+            len(trainer.losses),
+            f"{sum(recent) / len(recent):.3f} {seconds:.0f} s",
+            flush=True,
+        )
+    facts = {
+        "seconds": seconds,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "epochs": config.max_steps
+        / len(batches)
+        * (8 if recipe.subword_dropout else 1),
+        "training loss": sum(trainer.losses[-250:]) / 250,
+    }
+    for direction in ("en-zh", "zh-en"):
+        if recipe.directions in ("both", direction):
+            held_out = directed(validation, direction)
+            found = TranslationBatches(
+                encode_pairs(held_out, tokens, tokens), config
+            )
+            n_tokens = sum(len(target) - 1 for _, target in found.examples)
+            n_characters = sum(len(target) for _, target in held_out)
+            loss = validation_loss(trainer, found)
+            facts[f"{direction} bits"] = (  # a character of the target
+                loss * n_tokens / n_characters / math.log(2)
+            )
+    return Trained(Translator(model.eval(), tokens, tokens), facts)
+
+
+@dataclasses.dataclass(frozen=True)
+class Exam:
+    """Sentences to translate, each once, with all of their references."""
+
+    sources: list[str]
+    references: list[list[str]]
+    language: str  # of the translations: zh or en
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair], direction: str) -> "Exam":
+        """The different sources of pairs, in a direction."""
+        known: dict[str, list[str]] = {}
+        for english, chinese in pairs:
+            source, target = (
+                (english, chinese)
+                if direction == "en-zh"
+                else (chinese, english)
+            )
+            known.setdefault(source, []).append(target)
+        return cls([*known], [*known.values()], direction[-2:])
+
+    def streams(self) -> list[list[str | None]]:
+        """References as sacrebleu takes them: first ones, second ones, …"""
+        most = max(map(len, self.references))
+        return [
+            [x[i] if i < len(x) else None for x in self.references]
+            for i in range(most)
+        ]
+
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of this language, with the references read."""
+        tokenize = "zh" if self.language == "zh" else "13a"
+        streams: Any = self.streams()
+        return {
+            "bleu": BLEU(tokenize=tokenize, references=streams),
+            "chrf": CHRF(references=streams),
+        }
+
+    def score(self, outputs: Sequence[str]) -> dict[str, float]:
+        """Exact matches in percent, BLEU and chrF."""
+        rows = zip(outputs, self.references, strict=True)
+        exact = sum(output in references for output, references in rows)
+        found = {"exact": 100 * exact / len(outputs)}
+        for name, metric in self.metrics().items():
+            found[name] = metric.corpus_score(list(outputs), None).score
+        return found

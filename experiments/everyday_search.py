@@ -1,0 +1,69 @@
+"""One choice at a time, on validation data, for "Translating real sentences".
+
+A small translator of both directions, trained for a fixed number of steps;
+each arm changes one thing. What would refute a choice: that its arm is no
+better than the base by more than seeds differ.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from experiments.everyday import Exam, Recipe, pairs_of, train
+
+
+SEEDS = range(3)
+BASE = Recipe()
+ARMS = {
+    "base": BASE,
+    "characters joined": replace(BASE, characters_apart=False),
+    "2,000 subwords": replace(BASE, vocab_size=2000),
+    "8,000 subwords": replace(BASE, vocab_size=8000),
+    "no dropout": replace(BASE, dropout=0.0),
+    "dropout 0.3": replace(BASE, dropout=0.3),
+    "no smoothing": replace(BASE, label_smoothing=0.0),
+    "subword dropout": replace(BASE, subword_dropout=0.1),
+    "2 + 4 layers": replace(BASE, n_layers=2, n_decoder_layers=4),
+    "3 + 3 layers": replace(BASE, n_layers=3, n_decoder_layers=3),
+    "two tables": replace(BASE, share_embeddings=False),
+    "one direction, en-zh": replace(BASE, directions="en-zh"),
+    "one direction, zh-en": replace(BASE, directions="zh-en"),
+    "catalogues too": replace(BASE, more="catalogues"),
+    "grammar too": replace(BASE, more="grammar"),
+    "dictionary too": replace(BASE, more="cedict"),
+    "half the batch": replace(BASE, batch_tokens=1000),
+    "rate × 2": replace(BASE, learning_rate=4e-3),
+    "rate ÷ 2": replace(BASE, learning_rate=1e-3),
+}
+
+
+def measure(name: str, recipe: Recipe, seed: int) -> dict[str, float]:
+    """Train an arm, and score it on the validation sentences."""
+    trained = train(recipe, seed, f"{name}, seed {seed}:")
+    found = dict(trained.facts)
+    _, validation = pairs_of(recipe)
+    for direction in ("en-zh", "zh-en"):
+        if recipe.directions in ("both", direction):
+            exam = Exam.of(validation, direction)
+            outputs = trained.translator.translate(exam.sources)
+            for metric, value in exam.score(outputs).items():
+                found[f"{direction} {metric}"] = value
+    return {f"{name}: {key}": value for key, value in found.items()}
+
+
+def run(seed: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, recipe in ARMS.items():
+        found |= measure(name, recipe, seed)
+        print(
+            {
+                k: round(v, 2)
+                for k, v in found.items()
+                if k.startswith(f"{name}:")
+            },
+            flush=True,
+        )
+    return found
+
+
+def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
+    raise NotImplementedError
