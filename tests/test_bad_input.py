@@ -338,7 +338,7 @@ def test_one_text_is_not_several() -> None:
     assert WordTokenizer.train(iter(["a b"])).words[-1] == "b"
 
 
-@pytest.mark.parametrize("vocab_size", [258, 10**12, True])
+@pytest.mark.parametrize("vocab_size", [258, 2.5, True])
 def test_a_vocabulary_that_can_not_be_is_named(vocab_size: int) -> None:
     with pytest.raises(ValueError, match=r"vocab_size must be .*, got"):
         BPETokenizer.train(["a b"], vocab_size)

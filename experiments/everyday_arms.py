@@ -1,4 +1,4 @@
-"""One choice at a time, on validation data, for "Translating real sentences".
+"""The arms of the search for a translator: one choice at a time.
 
 A small translator of both directions, trained for a fixed number of steps;
 each arm changes one thing. What would refute a choice: that its arm is no
@@ -6,12 +6,10 @@ better than the base by more than seeds differ.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from experiments.everyday import Exam, Recipe, pairs_of, train
 
 
-SEEDS = range(3)
 BASE = Recipe()
 ARMS = {
     "base": BASE,
@@ -48,22 +46,3 @@ def measure(name: str, recipe: Recipe, seed: int) -> dict[str, float]:
             for metric, value in exam.score(outputs).items():
                 found[f"{direction} {metric}"] = value
     return {f"{name}: {key}": value for key, value in found.items()}
-
-
-def run(seed: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, recipe in ARMS.items():
-        found |= measure(name, recipe, seed)
-        print(
-            {
-                k: round(v, 2)
-                for k, v in found.items()
-                if k.startswith(f"{name}:")
-            },
-            flush=True,
-        )
-    return found
-
-
-def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
-    raise NotImplementedError
