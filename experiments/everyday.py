@@ -21,18 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
 
 from attention_book.data.cleaning import clean
 from attention_book.data.readers import Pair, read_catalogues
 from attention_book.data.sources import Corpus, both_ways, load_corpus
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
+from attention_book.generation.scores import references_of
 from attention_book.io import load_checkpoint, save_checkpoint
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
-from attention_book.tokenizers.directions import DIRECTIONS
+from attention_book.tokenizers.directions import DIRECTIONS, space_scripts
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training import (
     Trainer,
@@ -283,49 +282,10 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
     return Trained(Translator(model.eval(), tokens, tokens), facts)
 
 
-@dataclasses.dataclass(frozen=True)
-class Exam:
-    """Sentences to translate, each once, with all of their references."""
-
-    sources: list[str]
-    references: list[list[str]]
-    language: str  # of the translations: zh or en
-
-    @classmethod
-    def of(cls, pairs: Sequence[Pair], direction: str) -> "Exam":
-        """The different sources of pairs, in a direction."""
-        known: dict[str, list[str]] = {}
-        for english, chinese in pairs:
-            source, target = (
-                (english, chinese)
-                if direction == "en-zh"
-                else (chinese, english)
-            )
-            known.setdefault(source, []).append(target)
-        return cls([*known], [*known.values()], direction[-2:])
-
-    def streams(self) -> list[list[str | None]]:
-        """References as sacrebleu takes them: first ones, second ones, …"""
-        most = max(map(len, self.references))
-        return [
-            [x[i] if i < len(x) else None for x in self.references]
-            for i in range(most)
-        ]
-
-    def metrics(self) -> dict[str, Any]:
-        """The metrics of this language, with the references read."""
-        tokenize = "zh" if self.language == "zh" else "13a"
-        streams: Any = self.streams()
-        return {
-            "bleu": BLEU(tokenize=tokenize, references=streams),
-            "chrf": CHRF(references=streams),
-        }
-
-    def score(self, outputs: Sequence[str]) -> dict[str, float]:
-        """Exact matches in percent, BLEU and chrF."""
-        rows = zip(outputs, self.references, strict=True)
-        exact = sum(output in references for output, references in rows)
-        found = {"exact": 100 * exact / len(outputs)}
-        for name, metric in self.metrics().items():
-            found[name] = metric.corpus_score(list(outputs), None).score
-        return found
+def exam(pairs: Sequence[Pair], direction: str) -> dict[str, list[str]]:
+    """The different sources of pairs, in a direction, with all references."""
+    turned = direction == "zh-en"
+    return references_of(
+        (y, x) if turned else (x, y)
+        for x, y in [(space_scripts(x), space_scripts(y)) for x, y in pairs]
+    )

@@ -7,7 +7,8 @@ better than the base by more than seeds differ.
 
 from dataclasses import replace
 
-from experiments.everyday import Exam, Recipe, pairs_of, train
+from attention_book.generation.scores import score
+from experiments.everyday import Recipe, exam, pairs_of, train
 
 
 BASE = Recipe()
@@ -41,8 +42,9 @@ def measure(name: str, recipe: Recipe, seed: int) -> dict[str, float]:
     _, validation = pairs_of(recipe)
     for direction in ("en-zh", "zh-en"):
         if recipe.directions in ("both", direction):
-            exam = Exam.of(validation, direction)
-            outputs = trained.translator.translate(exam.sources)
-            for metric, value in exam.score(outputs).items():
+            known = exam(validation, direction)
+            outputs = trained.translator.translate([*known])
+            scores = score(outputs, [*known.values()])
+            for metric, value in scores._asdict().items():
                 found[f"{direction} {metric}"] = value
     return {f"{name}: {key}": value for key, value in found.items()}

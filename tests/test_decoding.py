@@ -436,6 +436,21 @@ def test_translations_are_scored() -> None:
     assert one.bleu == pytest.approx(100 * math.prod(parts) ** 0.25, rel=1e-4)
 
 
+def test_the_best_of_several_references_counts() -> None:
+    ways = [["我有书。", "我有一本书。"], ["你好。"]]
+    both = score(["我有一本书。", "你好。"], ways)
+    assert tuple(both) == pytest.approx((100, 100, 100))
+    assert (
+        score(["我有一本书。", "你好。"], ["我有书。", "你好。"]).exact == 50
+    )
+    # by words: 5 of 6, 3 of 5 pairs, 1 of 4 triples; no four, so half of one
+    english = score(["I have one red book."], ["I have a red book."])
+    parts = (5 / 6, 3 / 5, 1 / 4, 1 / 2 / 3)
+    assert english.bleu == pytest.approx(
+        100 * math.prod(parts) ** 0.25, rel=1e-4
+    )
+
+
 def test_scores_need_one_reference_each_and_a_library(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

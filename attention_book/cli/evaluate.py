@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (60c8b73fc8e6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (e6ded3261b72). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate. Explained on the page "The command line"."""
 
 import time
@@ -18,8 +18,9 @@ from attention_book.cli.options import (
 from attention_book.cli.translate import check_line
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import CORPUS_HELP, load_corpus
-from attention_book.generation.scores import score
+from attention_book.generation.scores import references_of, score
 from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.tokenizers.directions import space_scripts
 from attention_book.tokenizers.punctuation import detokenize
 
 
@@ -42,8 +43,19 @@ def _evaluate(
     translator = Translator.load(model, get_compute_config(device, precision))
     columns = ("test", "sentences", "exact", "BLEU", "chrF", "seconds")
     table = Table(*columns, box=SIMPLE)
-    for name, pairs in load_corpus(corpus).tests.items():
-        sources, targets = zip(*pairs[:n], strict=True)
+    tests = load_corpus(corpus).tests
+    if translator.is_both_ways:
+        turned = {
+            f"{name}, turned": [(y, x) for x, y in pairs]
+            for name, pairs in tests.items()
+        }
+        tests = tests | turned
+    for name, pairs in tests.items():
+        known = references_of(
+            (source, space_scripts(detokenize(target)))
+            for source, target in pairs[:n]
+        )
+        sources = [*known]
         for source in sources:
             try:
                 check_line(translator, source)
@@ -52,7 +64,7 @@ def _evaluate(
         began = time.perf_counter()
         outputs = translator.translate(sources, beam_size=beam)
         elapsed = time.perf_counter() - began
-        metrics = score(outputs, [detokenize(target) for target in targets])
+        metrics = score(outputs, [*known.values()])
         cells = [f"{number:.1f}" for number in (*metrics, elapsed)]
         table.add_row(name, f"{len(sources):,}", *cells)
     make_console().print(table)

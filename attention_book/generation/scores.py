@@ -1,25 +1,38 @@
-# Made from docs/source/confidence.md (3b8d1de1c7ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (0055353cb8d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Scores of translations. Explained in "Translating real sentences"."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from attention_book._checks import check_texts
 
 
-__all__ = ["Scores", "score"]
+__all__ = ["Scores", "references_of", "score"]
 
 
 class Scores(NamedTuple):
     """How good translations are, each from 0 to 100."""
 
-    exact: float  # percentage that equals the reference
+    exact: float  # percentage that equals a reference
     bleu: float
     chrf: float
 
 
-def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
-    """Compare Chinese translations with one reference each.
+def references_of(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return each different source with all of its translations."""
+    found: dict[str, list[str]] = {}
+    for source, target in pairs:
+        found.setdefault(source, []).append(target)
+    return found
+
+
+def score(
+    outputs: Sequence[str], references: Sequence[str | Sequence[str]]
+) -> Scores:
+    """Compare translations with one or several references each.
+
+    BLEU counts characters of Chinese, and words of other languages.
 
     Source: Papineni et al. (2002) for BLEU, Popović (2015) for chrF, both as
         sacrebleu counts them (Post, 2018).
@@ -35,11 +48,16 @@ def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
             "wanted one reference for each of one or more outputs, "
             f"got {len(references)} for {len(outputs)}"
         )
-    pairs = zip(outputs, references, strict=True)
-    n_exact = sum(output == reference for output, reference in pairs)
-    streams = [list(references)]  # sacrebleu takes several references
+    each = [[x] if isinstance(x, str) else list(x) for x in references]
+    n_exact = sum(x in known for x, known in zip(outputs, each, strict=True))
+    streams = [  # the first reference of each, the second of each, …
+        [known[i] if i < len(known) else "" for known in each]
+        for i in range(max(map(len, each)))
+    ]
+    is_chinese = any(re.search("[\u4e00-\u9fff]", x[0]) for x in each)
+    tokenize = "zh" if is_chinese else "13a"
     return Scores(
         100 * n_exact / len(outputs),
-        sacrebleu.corpus_bleu(outputs, streams, tokenize="zh").score,
+        sacrebleu.corpus_bleu(outputs, streams, tokenize=tokenize).score,
         sacrebleu.corpus_chrf(outputs, streams).score,
     )
