@@ -24,7 +24,7 @@ import torch
 
 from attention_book.data.cleaning import clean
 from attention_book.data.readers import Pair, read_catalogues
-from attention_book.data.sources import Corpus, both_ways, load_corpus
+from attention_book.data.sources import Corpus, both_directions, load_corpus
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
 from attention_book.generation.scores import references_of
@@ -194,7 +194,7 @@ class Trained:
 
 def directed(pairs: Sequence[Pair], directions: str) -> list[Pair]:
     """Pairs in the directions of a recipe, as the model reads them."""
-    both = both_ways(list(pairs))
+    both = both_directions(list(pairs))
     n = len(pairs)
     return {"both": both, "en-zh": both[:n], "zh-en": both[n:]}[directions]
 

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (e6ded3261b72). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (0d19bb896fd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate. Explained on the page "The command line"."""
 
 import time
@@ -44,7 +44,7 @@ def _evaluate(
     columns = ("test", "sentences", "exact", "BLEU", "chrF", "seconds")
     table = Table(*columns, box=SIMPLE)
     tests = load_corpus(corpus).tests
-    if translator.is_both_ways:
+    if translator.is_bidirectional:
         turned = {
             f"{name}, turned": [(y, x) for x, y in pairs]
             for name, pairs in tests.items()

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (be7c3f186083). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (bdc6b1c862f6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -30,7 +30,7 @@ from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import (
     CORPUS_HELP,
-    both_ways,
+    both_directions,
     load_corpus,
     train_tokenizers,
 )
@@ -61,14 +61,14 @@ from attention_book.training.validation import validation_loss
 __all__ = []
 
 
+# The options that a run is made of, and that its file remembers.
 _KEPT = """corpus max_steps batch_tokens accumulation_steps learning_rate
 warmup_steps schedule label_smoothing seed size d_model n_heads n_layers
-n_decoder_layers dropout vocab_size both_ways""".split()  # what a run is of
-
+n_decoder_layers dropout vocab_size both_directions""".split()
 
 _RECIPES: dict[str, dict[str, Any]] = {
     "everyday": {  # of the translator that the package carries
-        "both_ways": True,
+        "both_directions": True,
         "vocab_size": 4000,
         "d_model": 256,
         "n_heads": 4,
@@ -117,8 +117,9 @@ def _train(
         ),
     ] = None,
     corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
-    both_ways: Annotated[
-        bool, Option("--both-ways", help="One model for both directions.")
+    both_directions: Annotated[
+        bool,
+        Option("--both-directions", help="One model for both directions."),
     ] = False,
     max_steps: Annotated[
         int, Option(help="Updates of the parameters.")
@@ -195,10 +196,10 @@ def _train(
     """Train a translator, or resume one that was cut off."""
     if sharded and compiled:
         raise ValueError("give --sharded or --compile, not both")
-    if corpus == "grammar" and (vocab_size or both_ways):
+    if corpus == "grammar" and (vocab_size or both_directions):
         raise ValueError(
-            "--vocab-size and --both-ways are for real corpora: the words of "
-            "grammar are its vocabulary, of one language a side"
+            "--vocab-size and --both-directions are for real corpora: the "
+            "words of grammar are its vocabulary, of one language a side"
         )
     shape = PRESETS[size] | {
         name: value
@@ -231,7 +232,11 @@ def _train(
         patience = -1.0 if blocking else 0.0
         with lock(out, patience) if is_first else nullcontext():
             tokenizers, batches, held_out = _load_data(
-                corpus, both_ways, vocab_size or 8000, config, compute.device
+                corpus,
+                both_directions,
+                vocab_size or 8000,
+                config,
+                compute.device,
             )
             model = _make_model(shape, tokenizers, seed).to(compute.device)
             loss_fn: Any = chunked_translation_loss
@@ -265,7 +270,7 @@ def _train(
 
 def _load_data(
     name: str,
-    in_both_ways: bool,
+    in_both_directions: bool,
     vocab_size: int,
     config: TrainingConfig,
     device: torch.device,
@@ -275,8 +280,8 @@ def _load_data(
     """Return tokenizers, batches to learn from and batches to validate on."""
     corpus = load_corpus(name)
     parts = [corpus.train, corpus.validation[:500]]
-    if in_both_ways:
-        parts = [both_ways(pairs) for pairs in parts]
+    if in_both_directions:
+        parts = [both_directions(pairs) for pairs in parts]
     tokenizers = train_tokenizers(parts[0], name, vocab_size)
     batches, held_out = (
         TranslationBatches(encode_pairs(pairs, *tokenizers), config, device)

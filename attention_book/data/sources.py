@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (315fbc70980b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (510a55504820). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Corpora by name: the grammar's, this machine's, a data set's, a file's.
 
 Explained on the page "Real corpora".
@@ -26,7 +26,7 @@ from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 __all__ = [
     "CORPUS_HELP",
     "Corpus",
-    "both_ways",
+    "both_directions",
     "load_corpus",
     "train_tokenizers",
 ]
@@ -87,7 +87,7 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
     return Corpus(train, validation, {"unseen sentences": test})
 
 
-def both_ways(pairs: list[Pair]) -> list[Pair]:
+def both_directions(pairs: list[Pair]) -> list[Pair]:
     """Return pairs to translate in either direction, twice as many.
 
     Each source begins with the token of the language that is wanted.
@@ -105,7 +105,7 @@ def train_tokenizers(
     """Train the tokenizers of both sides; real corpora share one.
 
     Args:
-        train: The training pairs of load_corpus, or both_ways of them.
+        train: The training pairs of load_corpus, or both_directions of them.
         name: The name that the corpus was asked for.
         vocab_size: Most subwords of a real corpus.
     """

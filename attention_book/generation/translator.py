@@ -1,4 +1,4 @@
-# Made from docs/source/translator.md (1db292962b86). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/translator.md (c13a72374a54). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained on the page "The translator"."""
 
 import contextlib
@@ -77,7 +77,7 @@ class Translator:
         self.target = target
         self.compute = compute
         prefixes = getattr(source, "prefixes", [])
-        self.is_both_ways = prefixes == list(DIRECTIONS)
+        self.is_bidirectional = prefixes == list(DIRECTIONS)
         self.calibration = Calibration()
         self.suppress: list[int] = []
         token_ids = getattr(target, "token_ids", {})
@@ -109,7 +109,7 @@ class Translator:
         Raises:
             ValueError: A word is unknown, or there are too few or too many.
         """
-        source = with_direction(text) if self.is_both_ways else text
+        source = with_direction(text) if self.is_bidirectional else text
         token_ids = self.source.encode(source)
         if 0 < len(token_ids) <= self.max_source_length:
             return token_ids
