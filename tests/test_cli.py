@@ -292,7 +292,7 @@ def test_a_corpus_that_is_none_is_one_line(tmp_path: Path, out: Path) -> None:
     pages = "\n".join(f"Page {n}\t{n} 页" for n in range(99))
     for text, said in [
         ("good morning\tzao\n", "wanted 20 pairs or more"),
-        (pages, "wanted pairs to train on that differ from the 9"),
+        (pages, "wanted 9 pairs to test on and others, unlike them"),
     ]:
         file.write_text(text, "utf-8")
         for command in (
