@@ -361,6 +361,42 @@ def test_training_goes_on_and_a_changed_command_is_refused(
     assert config["d_ff"] == 4 * config["d_model"] == 64
 
 
+def test_a_recipe_and_one_model_for_both_directions(
+    train: list[object], out: Path, sentences: Path
+) -> None:
+    command = [*train, "--recipe", "everyday", "--max-steps", 2]
+    run(*command)
+    metadata = read_tensors(out)[1]
+    config = json.loads(metadata["config"])
+    assert (config["n_layers"], config["n_decoder_layers"]) == (1, 2)
+    assert (config["d_model"], config["dropout"]) == (16, 0.3)
+    translator = Translator.load(out)
+    assert translator.is_bidirectional
+    to_chinese = translator.encode("Tom chases Jerry.")
+    to_english = translator.encode("汤姆追逐杰瑞。")
+    assert (to_english[0], to_chinese[0]) == (3, 4)
+    assert translator.encode("<2en>Tom")[0] == 3
+    assert "going on from step 2" in run("train", out, "--max-steps", 3)
+    assert read_tensors(out)[1]["config"] == metadata["config"]
+    table = run("evaluate", "--model", out, "--corpus", sentences, "-n", 2)
+    assert re.findall(r"unseen sentences(?:, turned)?", table) == [
+        "unseen sentences",
+        "unseen sentences, turned",
+    ]
+    for changed, said in [
+        ([], "made with "),
+        (["--both-directions"], "made with config dropout"),
+    ]:
+        out.unlink()
+        run(*train, "--max-steps", 2)
+        options = json.loads(read_tensors(out)[1]["options"])
+        assert not options["both_directions"]
+        assert said in error_of(*command, *changed)
+    assert "both-directions are for real" in error_of(
+        "train", out.with_name("a"), "--both-directions"
+    )
+
+
 def test_a_model_of_other_words_is_refused_with_advice(
     train: list[object],
     out: Path,

@@ -14,12 +14,18 @@ import pytest
 from attention_book.data.cleaning import clean, split_pairs
 from attention_book.data.readers import read_catalogues, read_dataset, read_tsv
 from attention_book.data.similarity import SimilarTexts, dedup_key
+from attention_book.data.sources import (
+    both_directions,
+    load_corpus,
+    train_tokenizers,
+)
 from attention_book.data.split import make_split
 from attention_book.tokenizers.bpe import (
     BPETokenizer,
     tokenizer_from_json,
     tokenizer_to_json,
 )
+from attention_book.tokenizers.directions import with_direction
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.tokenizers.words import WordTokenizer
 
@@ -422,6 +428,51 @@ def test_merges_are_pairs_of_known_pieces(
     saved["merges"].append(merge)
     with pytest.raises(ValueError, match=r"merges must be of|latin-1"):
         tokenizer_from_json(json.dumps(saved))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("I love you.", "<2zh>I love you."),
+        ("我爱你。", "<2en>我爱你。"),
+        ("我7点见Tom，好吗？", "<2en>我 7 点见 Tom，好吗？"),
+        ("我 7 点见 Tom。", "<2en>我 7 点见 Tom。"),
+        ("<2en>7", "<2en>7"),
+        ("7", "<2zh>7"),
+        ("", "<2zh>"),
+    ],
+)
+def test_a_source_says_which_way(text: str, read: str) -> None:
+    assert with_direction(text) == read
+    assert with_direction(read) == read
+
+
+def test_pairs_are_used_in_both_directions() -> None:
+    pairs = [("I'm 7.", "我7岁。"), ("Hi.", "嗨。")]
+    assert both_directions(pairs) == [
+        ("<2zh>I'm 7.", "我 7 岁。"),
+        ("<2zh>Hi.", "嗨。"),
+        ("<2en>我 7 岁。", "I'm 7."),
+        ("<2en>嗨。", "Hi."),
+    ]
+    bare, _ = train_tokenizers(pairs * 9, "a.tsv", 300)
+    both, target = train_tokenizers(both_directions(pairs) * 9, "a.tsv", 300)
+    assert both is target
+    assert both.encode("<2en>嗨。") == [3, *both.encode("嗨。")]
+    assert len(bare.encode("<2en>")) > 1
+
+
+def test_a_corpus_has_three_parts_that_are_not_alike(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.TXT"
+    pairs = make_split(400, 1, seed=6).train
+    path.write_text("\n".join("\t".join(x) for x in pairs), "utf-8-sig")
+    train, validation, tests = load_corpus(str(path))
+    (test,) = tests.values()
+    assert len(test) == len(validation) == len(pairs) // 10
+    assert sorted([*train, *validation, *test]) == sorted(clean(pairs))
+    for held_out, rest in (test, train + validation), (validation, train):
+        for x, y in held_out:
+            assert not any(near(x, a) or near(y, b) for a, b in rest)
 
 
 @pytest.mark.usefixtures("unchecked")

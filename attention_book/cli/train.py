@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (bdc6b1c862f6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (c91dddffc4de). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -87,7 +87,7 @@ def _take_recipe(context: typer.Context, name: str | None) -> str | None:
     """Let what is not said be as in a recipe."""
     if name:
         known = context.default_map or {}
-        context.default_map = _RECIPES[name] | dict(known)
+        context.default_map = dict(known) | _RECIPES[name]
     return name
 
 
@@ -95,7 +95,7 @@ def _recall(context: typer.Context, out: Path) -> Path:
     """Let what is not said be as in the run that left this file."""
     with suppress(OSError, ValueError), open_tensors(out) as file:
         options = json.loads(file.metadata.get("options", "{}"))
-        context.default_map = dict(context.default_map or {}) | options
+        context.default_map = options | dict(context.default_map or {})
     return out
 
 
