@@ -1,0 +1,140 @@
+"""What the experiments on everyday sentences share, on made-up pairs."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attention_book.data.sources import both_directions
+from attention_book.data.split import make_split
+from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.directions import DIRECTIONS
+from attention_book.tokenizers.punctuation import detokenize
+from attention_book.training import TrainingConfig
+from experiments import everyday
+from experiments.everyday import Dropout, Recipe, exam, pairs_of, read_cedict
+from experiments.everyday_arms import measure
+from experiments.everyday_baselines import (
+    WordByWord,
+    nearest,
+    train_gru,
+    translate_gru,
+)
+
+
+PAIRS = [
+    (detokenize(x).capitalize(), detokenize(y))
+    for x, y in make_split(500, 1, seed=7).train
+]
+
+
+@pytest.fixture
+def pairs_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    path = tmp_path / "cmn.txt"
+    path.write_text("\n".join("\t".join(x) for x in PAIRS), "utf-8")
+    monkeypatch.setenv("EVERYDAY_PAIRS", str(path))
+    monkeypatch.setattr(everyday, "CACHE", tmp_path / "cache")
+    everyday.corpus.cache_clear()
+    yield path
+    everyday.corpus.cache_clear()
+
+
+def test_without_pairs_it_says_what_is_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("EVERYDAY_PAIRS", raising=False)
+    everyday.corpus.cache_clear()
+    with pytest.raises(ValueError, match="EVERYDAY_PAIRS must be the path"):
+        everyday.corpus()
+
+
+def test_a_careless_split_is_of_the_same_pairs(pairs_file: Path) -> None:
+    train, validation = pairs_of(Recipe())
+    mixed, drawn = pairs_of(Recipe(careless=True))
+    assert sorted(train + validation) == sorted(mixed + drawn)
+    assert len(drawn) == len(validation)
+    assert {*drawn} != {*validation}
+    few, same = pairs_of(Recipe(n_pairs=50))
+    assert (len(few), same) == (50, validation)
+    assert {*few} < {*train}
+
+
+def test_merges_that_are_left_out_change_no_text() -> None:
+    texts = [text for pair in both_directions(PAIRS) for text in pair]
+    tokens = BPETokenizer.train(texts, 600, DIRECTIONS)
+    never, often = Dropout(tokens, 0.0, 0), Dropout(tokens, 0.3, 0)
+    lengths = [0, 0]
+    for text in texts[:200]:
+        assert never.encode(text) == tokens.encode(text)
+        found = often.encode(text)
+        assert found[:1] == tokens.encode(text)[:1] or text[0] != "<"
+        bare = text.removeprefix("<2zh>").removeprefix("<2en>")
+        assert often.decode(found) == bare
+        lengths[0] += len(tokens.encode(text))
+        lengths[1] += len(found)
+    assert 1.1 * lengths[0] < lengths[1]
+
+
+def test_a_dictionary_gives_words_of_known_characters(tmp_path: Path) -> None:
+    path = tmp_path / "cedict.txt.gz"
+    lines = """# CC-CEDICT
+        剪刀 剪刀 [jian3 dao1] /scissors/CL:把[ba3]/
+        喝湯 喝汤 [he1 tang1] /to drink soup/to sip (a soup)/
+        媬 媬 [bao3] /nurse (archaic)/"""
+    text = "\n".join(line.strip() for line in lines.split("\n"))
+    path.write_bytes(gzip.compress(text.encode()))
+    known = [("", "剪刀喝汤" * 5)]
+    assert read_cedict(str(path), known) == [
+        ("scissors", "剪刀"),
+        ("to sip", "喝汤"),
+    ]
+    assert read_cedict(str(path), [("", "剪刀喝" * 5)]) == [
+        ("scissors", "剪刀")
+    ]
+
+
+def test_an_exam_has_each_source_once_with_all_references() -> None:
+    pairs = [("I'm 7.", "我7岁。"), ("I'm 7.", "我七岁。"), ("Hi.", "嗨。")]
+    assert exam(pairs, "en-zh") == {
+        "I'm 7.": ["我 7 岁。", "我七岁。"],
+        "Hi.": ["嗨。"],
+    }
+    assert exam(pairs, "zh-en")["我 7 岁。"] == ["I'm 7."]
+
+
+def test_word_by_word_finds_which_words_belong_together() -> None:
+    known = WordByWord(PAIRS, n_rounds=4)
+    (found,) = known.translate(["Tom Anna Jerry umbrella zzz"])
+    for word in "汤姆", "安娜", "杰瑞", "zzz":
+        assert word in found
+    assert nearest(PAIRS, [f"Perhaps {PAIRS[8][0]}"]) == [PAIRS[8][1]]
+
+
+def test_the_gru_learns_pairs_by_heart() -> None:
+    few = both_directions(PAIRS[:4])
+    tokens = BPETokenizer.train([x for y in few for x in y], 300, DIRECTIONS)
+    config = TrainingConfig(
+        max_steps=150, batch_tokens=500, learning_rate=1e-2
+    )
+    model = train_gru(few, tokens, config, 32)
+    sources, targets = zip(*few, strict=True)
+    assert translate_gru(model, tokens, sources) == [*targets]
+
+
+def test_an_arm_is_trained_scored_and_kept(pairs_file: Path) -> None:
+    recipe = Recipe(
+        vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
+        batch_tokens=300, max_steps=3,
+    )  # fmt: skip
+    found = measure("it", recipe, 0)
+    assert found["it: parameters"] > 0
+    assert found["it: en-zh bits"] > found["it: en-zh exact"] == 0
+    kept = [*everyday.CACHE.glob("*.safetensors")]
+    assert len(kept) == 1
+    written = kept[0].stat().st_mtime_ns
+    again = measure("it", recipe, 0)
+    assert kept[0].stat().st_mtime_ns == written
+    assert again == found
