@@ -14,6 +14,7 @@ import os
 import random
 import re
 import time
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
@@ -157,6 +158,9 @@ def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
         ]
     elif recipe.more == "cedict":
         train = [*train, *read_cedict(os.environ["EVERYDAY_CEDICT"], train)]
+    elif recipe.more == "cedict in frames":
+        words = read_cedict(os.environ["EVERYDAY_CEDICT"], train)
+        train = [*train, *words, *in_frames(words, train, 15_000)]
     elif recipe.more:
         raise ValueError(f"wanted data of a known name, got {recipe.more!r}")
     return train, validation
@@ -181,6 +185,61 @@ def read_cedict(path: str, train: Sequence[Pair]) -> list[Pair]:
                 meaning = re.sub(r"\([^)]*\)", "", meaning).strip(" ,.\n")
                 if re.fullmatch(r"(to )?[A-Za-z'-]+", meaning):
                     found[meaning, row[1]] = None
+    return list(found)
+
+
+_NO_NOUN = re.compile(
+    "(?:ed|ing|ous|ful|[ai]ble|al|ive|ic|less|ly|ish|[ea]nt|y)$"
+)
+_FRAME = re.compile(
+    r"\b(an?|the|my|your|his|her|our|their|this|that) ([a-z]{3,})"
+    r"(?=[.,?!]|$| (?:is|was|of|in|on|at|to|for|and|from|with|by)\b)"
+)
+_MEASURES = "个只本张条件把辆台间位名座栋匹头杯瓶块片部"
+
+
+def in_frames(
+    words: Sequence[Pair], train: Sequence[Pair], n: int
+) -> list[Pair]:
+    """Sentences in which a noun of the dictionary replaces another one.
+
+    The one that goes is in the dictionary as well, on both sides; the one
+    that comes is in fewer than four sentences.
+
+    Source: Fadaee et al. (2017), §3, with a dictionary for the translation.
+    """
+    rng = random.Random(0)
+    nouns: dict[str, list[str]] = {}
+    for english, chinese in words:
+        if (
+            re.fullmatch("[a-z]{3,}", english)
+            and not _NO_NOUN.search(english)
+            and 2 <= len(chinese) <= 3
+            and not chinese.endswith("的")
+        ):
+            nouns.setdefault(english, []).append(chinese)
+    seen = Counter(x for text, _ in train for x in {*text.lower().split()})
+    rare = [(x, y) for x, ys in nouns.items() if seen[x] < 4 for y in ys]
+    frames = []
+    for english, chinese in train:
+        for match in _FRAME.finditer(english):
+            for noun in nouns.get(match[2], ()):
+                before, _, after = chinese.partition(noun)
+                if (
+                    chinese.count(noun) == 1
+                    and (before or " ")[-1] not in _MEASURES
+                ):
+                    start, end = match.span()
+                    frame = english[:start], match[1], english[end:]
+                    frames.append((frame, (before, after)))
+    found: dict[Pair, None] = {}
+    while len(found) < n:
+        (left, article, right), (before, after) = rng.choice(frames)
+        noun, chinese = rng.choice(rare)
+        if article in ("a", "an"):
+            article = "an" if noun[0] in "aeiou" else "a"
+        pair = f"{left}{article} {noun}{right}", f"{before}{chinese}{after}"
+        found[pair] = None
     return list(found)
 
 

@@ -29,6 +29,7 @@ ARMS = {
     "catalogues too": replace(BASE, more="catalogues"),
     "grammar too": replace(BASE, more="grammar"),
     "dictionary too": replace(BASE, more="cedict"),
+    "dictionary in frames": replace(BASE, more="cedict in frames"),
     "half the batch": replace(BASE, batch_tokens=1000),
     "rate × 2": replace(BASE, learning_rate=4e-3),
     "rate ÷ 2": replace(BASE, learning_rate=1e-3),
