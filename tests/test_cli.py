@@ -540,7 +540,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, int]]:
 
 def test_digits_are_read(drawn: list[tuple[Path, int]]) -> None:
     files = [file for file, _ in drawn]
-    lines = run("classify", *files).splitlines()
+    lines = invoke("classify", *files).stdout.splitlines()
     right = [
         line.startswith(f"{file}: {label} ")
         for line, (file, label) in zip(lines, drawn, strict=True)
@@ -608,7 +608,7 @@ def test_an_image_is_explained(
     assert run("explain", "--image", file, "--html", html) == f"{label}\n"
     page = html.read_text("utf-8")
     assert page.count("<table>") == 3  # the image, rollout, the effect
-    assert page.count("<td") == 3 + 16**2 + 4**2 + 4**2
+    assert page.count("<td") == 3 + 28**2 + 7**2 + 7**2
     assert "Attention rollout" in run("explain", "--image", file)
 
 

@@ -1,12 +1,14 @@
 """attention_book.images against timm and Hugging Face, and hostile files."""
 
 import contextlib
+import gzip
 import io
-import itertools
 import json
+import math
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,16 +24,13 @@ from typer.testing import CliRunner
 
 from attention_book.cli.app import app
 from attention_book.compute import get_compute_config
-from attention_book.data.images import find_ink, read_digit
-from attention_book.generation.classifier import (
-    DIGITS,
-    MIN_CONFIDENCE,
-    Classifier,
-)
+from attention_book.data.digits import Digits
+from attention_book.data.images import find_ink, read_digit, to_digit
+from attention_book.generation.classifier import DIGITS, Classifier
 from attention_book.io import read_tensors, save_model, write_tensors
 from attention_book.io.pretrained import from_pretrained, load_vit
 from attention_book.models.vit import ViT, resize
-from corpora.bundled import digits_model, strokes
+from corpora.bundled import digits_model, mnist, strokes
 from tests.factories import (
     make_images,
     make_random_vit,
@@ -206,35 +205,70 @@ def test_the_committed_weights_score_what_is_written_down() -> None:
     written = json.loads(digits_model.RESULTS.read_text())["seeds"]["0"]
     small, _, medium, _ = digits_model.FILES
     sets = digits_model.scored_sets([small, medium])
-    found = digits_model.evaluate(Classifier.load().model, sets)
-    assert len(found) == len(written) - 2
+    classifier = Classifier.load()
+    found = digits_model.evaluate(classifier.model, classifier.threshold, sets)
+    assert found.keys() < written.keys()
     for name, scores in found.items():
-        for what, percent in scores.items():
+        for what, score in scores.items():
             # another machine rounds otherwise: two images at most
-            slack = 200 / len(sets[name].labels)
-            assert abs(percent - written[name][what]) <= slack, (name, what)
+            slack = 2 if what.startswith("wrong") else 200 / scores["images"]
+            assert abs(score - written[name][what]) <= slack, (name, what)
         if name.startswith("held out"):
-            assert scores["right"] >= 98.5
-            assert scores["unsure"] <= 2
+            assert scores["right"] >= 98
+    assert found["drawn on a canvas"]["right"] >= 97
     assert found["drawn by hand"]["right"] >= 95
     assert found["printed"]["right"] >= 95
     assert found["no digit"]["unsure"] >= 75
 
 
-def test_the_chapter_says_what_is_written_down() -> None:
-    written = json.loads(digits_model.RESULTS.read_text())["seeds"]
-    chapter = Path("docs/source/images.md").read_text("utf-8")
-    kinds = ("held out", "drawn", "printed", "no digit")
-    for kind, what in itertools.product(kinds, ("right", "unsure")):
-        if (kind, what) == ("no digit", "right"):
-            continue
-        means = []
-        for scores in written.values():
-            found = [scores[x][what] for x in scores if x.startswith(kind)]
-            means.append(sum(found) / len(found))
+def test_what_is_written_down_is_good_enough() -> None:
+    """On digits of MNIST, which no test has."""
+    results = json.loads(digits_model.RESULTS.read_text())
+    scores = results["seeds"]["0"]["MNIST, held out"]
+    assert scores["images"] == 1000
+    assert scores["right"] >= 98.5
+    assert scores["wrong, unsure"] >= 0.85 * scores["wrong"]
+    assert scores["right, unsure"] <= 15
+    assert scores["calibration error"] <= 2
+    threshold = Classifier.load().threshold
+    assert threshold == results["seeds"]["0"]["threshold"]
+
+
+def test_the_pages_say_what_is_written_down() -> None:
+    results = json.loads(digits_model.RESULTS.read_text())
+    seeds = results["seeds"].values()
+    page = Path("docs/source/images.md").read_text("utf-8")
+    chapter = Path("docs/beyond/vit.md").read_text("utf-8")
+
+    def of(kind: str, what: str) -> list[list[float]]:
+        return [
+            [scores[x][what] for x in scores if x.startswith(kind)]
+            for scores in seeds
+        ]
+
+    def shown(means: list[float]) -> str:
         spread = f"({min(means):.1f}–{max(means):.1f})"
-        row = f"| {sum(means) / len(means):.1f} {spread} |"
-        assert chapter.count(row) >= 2, (kind, what)  # in both languages
+        return f"{sum(means) / len(means):.1f} {spread}"
+
+    kinds = ("MNIST", "drawn on", "held out", "drawn by", "printed", "no ")
+    for kind in kinds:
+        row = [
+            shown([sum(x) / len(x) for x in of(kind, what)])
+            for what in ("right", "right, unsure")
+        ]
+        doubted, wrong = (
+            int(sum(map(sum, of(kind, what))))
+            for what in ("wrong, unsure", "wrong")
+        )
+        if kind == "no ":
+            row = ["", ""]
+        text = f"| {' | '.join(row)} | {doubted} / {wrong} |"
+        assert page.count(text) == 2, text  # in both languages
+    for name in digits_model.HELD_OUT:
+        near = [scores["nearest neighbour"][name] for scores in seeds]
+        ours = [x for (x,) in of(name, "right")]
+        assert chapter.count(shown(near)) >= 2
+        assert chapter.count(shown(ours)) >= 2
 
 
 def test_the_command_says_when_it_is_not_sure(tmp_path: Path) -> None:
@@ -252,10 +286,12 @@ def test_the_command_says_when_it_is_not_sure(tmp_path: Path) -> None:
     first, second = found.stdout.splitlines()
     assert first.startswith(f"{seven}: 7 ")
     assert second.startswith(f"{face}: ")
-    (_, probability), *_ = Classifier.load().classify(face)
-    assert probability < MIN_CONFIDENCE
+    classifier = Classifier.load()
+    (_, probability), *_ = classifier.classify(face)
+    assert probability < classifier.threshold
     assert found.stderr == (
-        f"attention-book: {face}: not sure of this one ({probability:.0%})\n"
+        f"attention-book: {face}: not sure of this one ({probability:.2%} is "
+        f"below {classifier.threshold:.1%})\n"
     )
 
 
@@ -264,7 +300,7 @@ def test_a_sign_is_drawn_in_many_ways_and_in_the_same_again() -> None:
     first, again, other = (
         digits_model.draw((sign, 4, 3, seed))[0] for seed in (5, 5, 6)
     )
-    assert first.shape == (3, 1, 16, 16)
+    assert first.shape == (3, 1, 28, 28)
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
     assert not torch.equal(first[0], first[1])
@@ -284,7 +320,13 @@ def test_what_is_drawn_to_learn_from_is_read(
 
 
 def test_the_file_is_small() -> None:
-    assert DIGITS.stat().st_size < 300_000
+    assert DIGITS.stat().st_size <= 1_500_000
+
+
+def test_the_file_names_what_it_learnt_from() -> None:
+    _, metadata = read_tensors(DIGITS)
+    assert "MNIST (Y. LeCun, C. Cortes, C. Burges)" in metadata["source"]
+    assert "CC BY-SA 3.0" in metadata["licence"]
 
 
 @pytest.fixture(scope="module")
@@ -318,14 +360,16 @@ def test_answers_are_probabilities_best_first(classifier: Classifier) -> None:
 def test_the_model_is_copied_saved_and_loaded(tmp_path: Path) -> None:
     path = tmp_path / "own.safetensors"
     model = make_vit(**DIGIT_SIZES, dropout=0.5).train()
-    own = Classifier(model, list("abcdefg"))
+    own = Classifier(model, list("abcdefg"), threshold=0.7)
     before = own.classify(a_seven())
     nn.init.zeros_(model.head.weight)
     assert own.classify(a_seven()) == before
     assert model.training
-    own.save(path)
+    own.save(path, source="my own hand")
+    assert read_tensors(path)[1]["source"] == "my own hand"
     found = Classifier.load(path)
     assert found.labels == list("abcdefg")
+    assert found.threshold == 0.7
     assert found.model.config == model.config
     assert found.classify(a_seven()) == before
 
@@ -373,8 +417,8 @@ def test_any_size_and_any_position(size: int) -> None:
     got = read_digit(image)
     assert image == before
     assert (got - expected).abs().mean() < 0.06
-    assert got.shape == (1, 16, 16)
-    assert got.mean() > 0.1
+    assert got.shape == (1, 28, 28)
+    assert got.mean() > 0.07
     assert got.max() <= 1
 
 
@@ -385,10 +429,10 @@ def test_thin_lines_are_thickened(lean: int, width: int) -> None:
     ends = [(150 + lean, 50), (150, 350)]
     ImageDraw.Draw(image).line(ends, fill=0, width=width)
     got = read_digit(image)
-    assert got.mean() >= 0.08
-    assert got[0, 1:-1].amax(dim=1).min() > 0.6  # the line has no gaps
+    assert 0.05 <= got.mean() < 0.12
+    assert got[0, 5:-5].amax(dim=1).min() > 0.6  # the line has no gaps
     if not lean:
-        assert got[0, :, 7:9].mean() > 0.6
+        assert got[0, 5:-5, 13:15].mean() > 0.6
 
 
 def test_light_noise_and_dust_are_not_ink() -> None:
@@ -460,14 +504,39 @@ def test_light_that_changes_slowly_is_no_ink() -> None:
     assert_close(found, expected, atol=0.02, rtol=0)
 
 
-@pytest.mark.parametrize("size", [8, 32])
+@pytest.mark.parametrize("size", [8, 28, 32])
 def test_other_input_sizes(size: int) -> None:
     model = make_vit(**DIGIT_SIZES | {"image_size": size})
     assert len(Classifier(model, list("abcdefg")).classify(a_seven())) == 7
     got = read_digit(a_seven(), size)
     assert got.shape == (1, size, size)
-    whole = read_digit(a_seven(), 64)
-    assert torch.equal(got, nn.AvgPool2d(64 // size)(whole))
+    whole = read_digit(a_seven(), 84)
+    assert torch.equal(got, nn.AdaptiveAvgPool2d(size)(whole))
+
+
+@pytest.mark.parametrize("turned", [0, 1, 2, 3])
+def test_ink_is_centred_by_mass_in_a_box_of_20(turned: int) -> None:
+    ink = torch.zeros(300, 200)
+    ink[20:220, 40:64] = 1  # an L, low and to the left
+    ink[196:220, 40:140] = 1
+    got = to_digit(ink.rot90(turned))[0]
+    place = torch.arange(28) - 13.5
+    for axis in (0, 1):
+        assert abs(got.sum(dim=axis) @ place / got.sum()) < 0.2
+    sides = [got.amax(dim=axis).sum().item() for axis in (1, 0)]
+    if turned % 2:
+        sides.reverse()
+    assert sides == pytest.approx([20, 10], abs=0.4)
+
+
+def test_what_is_heavy_on_one_side_stays_in_the_image() -> None:
+    ink = torch.zeros(200, 200)
+    ink[100, :] = 1  # a thin line with a heavy end
+    ink[40:160, 160:] = 1
+    got = to_digit(ink)[0]
+    assert 20 <= (got.amax(dim=0) > 0.1).sum() <= 22
+    assert got[:, :14].max() < got[:, 14:].max() == 1
+    assert got[:, -3:].sum() == 0  # what leaves on the left comes back here
 
 
 def saved(kind: str) -> bytes:
@@ -576,12 +645,193 @@ def test_a_file_that_is_no_classifier(tmp_path: Path) -> None:
     assert str(error.value).startswith(f"{path}: ")
 
 
+@pytest.mark.parametrize(
+    ("threshold", "message"),
+    [
+        ("1.5", "threshold must be from 0 to 1, got 1.5"),
+        ("nan", "threshold must be from 0 to 1, got nan"),
+        ("much", "could not convert string to float: 'much'"),
+    ],
+)
+def test_a_threshold_that_is_no_probability(
+    tmp_path: Path, threshold: str, message: str
+) -> None:
+    path = tmp_path / "other.safetensors"
+    tensors, metadata = read_tensors(DIGITS)
+    write_tensors(path, tensors, metadata | {"threshold": threshold})
+    with pytest.raises(ValueError, match=f"^{path}: {message}"):
+        Classifier.load(path)
+    del metadata["threshold"]
+    write_tensors(path, tensors, metadata)
+    assert Classifier.load(path).threshold == 0.5
+
+
 def test_a_model_that_is_no_classifier() -> None:
     for changes, message in (
         ({"n_channels": 3}, "must have n_channels and n_cl"),
         ({"n_classes": 9}, "must have n_channels and n_cl"),
-        ({"image_size": 12}, "image_size must divide 64, got 12"),
     ):
         model = make_vit(**DIGIT_SIZES | changes)
         with pytest.raises(ValueError, match=message):
             Classifier(model, list("abcdefg"))
+
+
+# What people draw on a canvas
+
+
+CANVAS = digits_model.DRAWINGS / "canvas.json"
+
+
+def test_the_drawings_are_strokes_on_a_canvas() -> None:
+    kept = json.loads(CANVAS.read_text("utf-8"))
+    assert "Nothing is trained or chosen on them" in kept["how"]
+    drawings = kept["drawings"]
+    counts = Counter(drawing["digit"] for drawing in drawings)
+    assert counts == dict.fromkeys(range(10), 30)
+    for drawing in drawings:
+        pen = drawing["pen"]
+        assert 12 <= pen <= 22
+        for stroke in drawing["strokes"]:
+            assert 8 <= len(stroke) <= 60
+            for x, y in stroke:
+                assert pen // 2 <= min(x, y) <= max(x, y) <= 280 - pen // 2
+    different = {json.dumps(drawing["strokes"]) for drawing in drawings}
+    assert len(different) == 300
+
+
+def test_a_canvas_is_drawn_with_a_round_pen() -> None:
+    image = digits_model.draw_canvas([[[100, 60], [100, 160]]], pen=20)
+    assert (image.size, image.mode) == ((280, 280), "L")
+    ink = 1 - torch.tensor(np.array(image)) / 255
+    assert ink.sum() == pytest.approx(100 * 20 + math.pi * 10**2, rel=0.02)
+    assert ink[110, 92:108].min() == 1
+    assert ink[110, [88, 112]].max() == 0
+    assert 0 < ink[52, 93] < 1  # a round end, and smooth
+    dot = digits_model.draw_canvas([[[40, 40]]], pen=12)
+    assert find_ink(torch.tensor(np.array(dot))[None] / 255).sum() > 90
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_drawn_on_a_canvas_is_read(classifier: Classifier) -> None:
+    sets = {"canvas": digits_model.read_canvas(CANVAS)}
+    scores = digits_model.evaluate(
+        classifier.model, classifier.threshold, sets
+    )["canvas"]
+    assert scores["images"] == 300
+    assert scores["right"] >= 97
+    assert scores["right, unsure"] <= 15
+
+
+# What the maker does
+
+
+def idx(data: bytes, *shape: int) -> bytes:
+    sizes = b"".join(n.to_bytes(4, "big") for n in shape)
+    return gzip.compress(bytes([0, 0, 8, len(shape)]) + sizes + data)
+
+
+def test_an_idx_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(idx(bytes(range(24)), 2, 3, 4))
+    found = mnist.read_idx(path)
+    assert found.dtype == torch.uint8
+    assert torch.equal(found, torch.arange(24).byte().view(2, 3, 4))
+    path.write_bytes(idx(b"", 0))
+    assert mnist.read_idx(path).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"hello", "wanted a gzip file, got: Not a gzipped"),
+        (idx(b"1", 1)[:-9], "wanted a gzip file, got: Compressed file ended"),
+        (idx(b"1", 1)[:-8] + bytes(8), "wanted a gzip file, got: CRC check"),
+        (idx(b"1", 1)[:10] + b"\xff" * 20, "wanted a gzip file, got: Error"),
+        (gzip.compress(b""), "wanted an idx file of bytes, got b''"),
+        (gzip.compress(b"\0\0\x0d\1\0\0\0\0"), "wanted an idx file of bytes"),
+        (gzip.compress(b"\0\0\x08\2\0\0\0\0"), "wanted an idx file of bytes"),
+        (idx(b"12345", 2, 3), r"wanted 6 bytes for \[2, 3\], got 5"),
+        (idx(b"1234567", 2, 3), r"wanted 6 bytes for \[2, 3\], got 7"),
+    ],
+)
+def test_what_is_no_idx_file(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=message) as error:
+        mnist.read_idx(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_mnist_is_split_the_same_way_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mnist, "SPLIT", (7, 3, 2))
+    for name in mnist.NAMES:
+        shape = (12, 28, 28) if "images" in name else (12,)
+        data = torch.arange(12).byte().repeat_interleave(math.prod(shape[1:]))
+        (tmp_path / name).write_bytes(idx(bytes(data), *shape))
+    parts = mnist.load_mnist(tmp_path)
+    assert [len(part.labels) for part in parts] == [7, 3, 2]
+    labels = torch.cat([part.labels for part in parts])
+    images = torch.cat([part.images for part in parts])
+    assert sorted(labels.tolist()) == list(range(12)) != labels.tolist()
+    assert_close(images[:, 0, 27, 0], labels / 255)
+    again = mnist.load_mnist(tmp_path)
+    assert torch.equal(torch.cat([part.labels for part in again]), labels)
+    (tmp_path / mnist.NAMES[1]).write_bytes(idx(bytes(11), 11))
+    with pytest.raises(ValueError, match="wanted 12 images of 28 by 28 and"):
+        mnist.load_mnist(tmp_path)
+    (tmp_path / mnist.NAMES[0]).unlink()
+    with pytest.raises(FileNotFoundError):
+        mnist.load_mnist(tmp_path)
+
+
+@pytest.fixture
+def too_sure() -> tuple[nn.Module, Digits]:
+    """Says of 20 images: 0, 16 times rightly; log 9 times too sure."""
+    model = make_vit(**DIGIT_SIZES, n_classes=2)
+    nn.init.zeros_(model.head.weight)
+    with torch.no_grad():
+        model.head.bias.copy_(torch.tensor([3 * math.log(4), 0.0]))
+    labels = torch.tensor([0] * 16 + [1] * 4)
+    return model, Digits(torch.rand(20, 1, 8, 8), labels)
+
+
+def test_the_temperature_makes_probabilities_true(
+    too_sure: tuple[ViT, Digits],
+) -> None:
+    model, data = too_sure
+    found = digits_model.calibrate(model, data)
+    assert found == pytest.approx(3)
+    probabilities = model(data.images).softmax(dim=1)
+    assert_close(probabilities[:, 0], torch.full((20,), 0.8))
+
+
+def test_wrong_and_right_answers_are_doubted_apart() -> None:
+    sure = torch.tensor([0.9, 0.6, 0.7, 0.55, 0.95])
+    logits = torch.stack([sure.log(), (1 - sure).log()], dim=1)
+    data = Digits(torch.zeros(5, 1, 8, 8), torch.tensor([0, 0, 0, 1, 1]))
+    model: Any = lambda images: logits  # noqa: E731
+    scores = digits_model.evaluate(model, 0.65, {"five": data})["five"]
+    assert scores == {
+        "images": 5,
+        "right": 60.0,
+        "unsure": 40.0,
+        "right, unsure": 33.33,
+        "wrong": 2,
+        "wrong, unsure": 1,
+        "calibration error": 42.0,
+    }
+
+
+def test_the_threshold_doubts_a_tenth_of_the_right_answers() -> None:
+    sure = torch.cat([torch.arange(0.8, 0.9, 0.005), torch.tensor([0.6] * 9)])
+    logits = torch.stack([sure.log(), (1 - sure).log()], dim=1)
+    labels = torch.tensor([0] * 20 + [1] * 9)  # nine errors do not count
+    data = Digits(torch.zeros(29, 1, 8, 8), labels)
+    model: Any = lambda images: logits  # noqa: E731
+    found = digits_model.threshold(model, data)
+    assert found == 0.809
+    assert (sure[:20] < found).sum() == 2

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (be729bfffff9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (0c9ebd6ab461). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command classify. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -10,11 +10,7 @@ from typer import Argument, Option
 from attention_book.cli.app import app, escape_controls, print_error
 from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.compute import get_compute_config
-from attention_book.generation.classifier import (
-    DIGITS,
-    MIN_CONFIDENCE,
-    Classifier,
-)
+from attention_book.generation.classifier import DIGITS, Classifier
 
 
 __all__ = []
@@ -55,7 +51,10 @@ def _classify(
         name = f"{escape_controls(str(image))}: " if len(images) > 1 else ""
         typer.echo(f"{name}{text}")
         _, most = guesses[0]
-        if not most >= MIN_CONFIDENCE:  # nor if it is no number
-            print_error(f"{image}: not sure of this one ({most:.0%})")
+        if not most >= classifier.threshold:  # nor if it is no number
+            print_error(
+                f"{image}: not sure of this one ({most:.2%} is below "
+                f"{classifier.threshold:.1%})"
+            )
     if is_wrong:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-# Made from docs/source/images.md (11175383b753). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (db5834defd75). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Handwritten digits. Explained in the chapter "Vision Transformer"."""
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ __all__ = ["Digits", "load_digits"]
 class Digits(NamedTuple):
     """Images of handwritten digits, and which they are."""
 
-    images: Float[Tensor, "images 1 8 8"]  # ink, from 0 to 1
+    images: Float[Tensor, "images 1 size size"]  # ink, from 0 to 1
     labels: Int[Tensor, " images"]
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/images.md (7dcd05348350). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (2fa6ea878eee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From image files to the tensors that a Vision Transformer takes.
 
 Explained on the page "Image files and the classifier".
@@ -155,14 +155,14 @@ def _drop_specks(
 
 
 def to_digit(
-    ink: Float[Tensor, "height width"], size: int = 16
+    ink: Float[Tensor, "height width"], size: int = 28
 ) -> Float[Tensor, "1 size size"]:
-    """Crop ink to a square, thicken thin lines, and shrink it.
+    """Put ink into a square as MNIST does, and thicken thin lines.
 
-    The square is 64 by 64. What is drawn keeps its shape in the middle of
-    it, and squares of it are averaged; size divides 64.
+    The square is 84 by 84. What is drawn keeps its shape in a box of 60 by
+    60, its centre of mass goes to the middle, and squares are averaged.
 
-    Source: Alpaydin and Kaynak (1998) for averaging over squares.
+    Source: LeCun et al. (1998), section III.A, for box and centre.
     """
     ink = _drop_specks(ink)
     pixels = (ink > 0.15).nonzero()
@@ -178,13 +178,21 @@ def to_digit(
         ink = F.adaptive_max_pool2d(ink[None, None], inner)
     else:
         ink = F.interpolate(ink[None, None], inner, mode="bilinear")
-    rows = 64 - inner[0]
-    columns = 64 - inner[1]
+    rows = 84 - inner[0]
+    columns = 84 - inner[1]
     sides = (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2)
     ink = F.pad(ink, sides)
     while _line_width(ink[0, 0]) < 6:
         ink = F.max_pool2d(ink, 3, stride=1, padding=1)
-    return F.avg_pool2d(ink, 64 // size)[0]
+    return F.adaptive_avg_pool2d(_centre(ink), size)[0]
+
+
+def _centre(ink: Float[Tensor, "1 1 84 84"]) -> Float[Tensor, "1 1 84 84"]:
+    """Shift ink until its centre of mass is in the middle, by 9 at most."""
+    place = torch.arange(84) - 41.5
+    down = (ink.sum(dim=3) @ place / ink.sum()).round().clamp(-9, 9)
+    across = (ink.sum(dim=2) @ place / ink.sum()).round().clamp(-9, 9)
+    return ink.roll((-int(down), -int(across)), dims=(2, 3))
 
 
 def _line_width(ink: Float[Tensor, "height width"]) -> float:
@@ -195,12 +203,12 @@ def _line_width(ink: Float[Tensor, "height width"]) -> float:
     return (2 * ink.sum() / outline).item()
 
 
-def read_digit(source: Any, size: int = 16) -> Float[Tensor, "1 size size"]:
+def read_digit(source: Any, size: int = 28) -> Float[Tensor, "1 size size"]:
     """Turn an image file or a Pillow image into the model's input.
 
     Args:
         source: The path of an image file, or a Pillow image.
-        size: Height and width of the result; divides 64.
+        size: Height and width of the result.
 
     Raises:
         ValueError: It is no image, or an empty one.

@@ -1,4 +1,4 @@
-# Made from docs/source/images.md (99108835bac1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/images.md (e1c06ae15474). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A classifier of handwriting, ready for use.
 
 Explained on the page "Image files and the classifier".
@@ -18,27 +18,28 @@ from attention_book.compute import (
 )
 from attention_book.data.images import read_digit
 from attention_book.io.checkpoints import load_model, save_model
+from attention_book.io.tensors import open_tensors
 from attention_book.models.vit import ViT
 
 
-__all__ = ["DIGITS", "MIN_CONFIDENCE", "Classifier"]
+__all__ = ["DIGITS", "Classifier"]
 
 
 DIGITS = Path(__file__).parents[1] / "models" / "digits.safetensors"
-MIN_CONFIDENCE = 0.5  # an answer less probable than this is in doubt
 
 
 class Classifier:
     """A ViT for handwriting in grey, and the names of its classes.
 
     Args:
-        model: Takes images (batch, 1, size, size), where size divides 64; it
-            is copied.
+        model: Takes images (batch, 1, size, size); it is copied.
         labels: The name of each class.
         compute: On which device, and in which precision.
+        threshold: An answer that is less probable is in doubt.
 
     Raises:
-        ValueError: The model is not for such images, or labels do not fit.
+        ValueError: The model is not for such images, labels do not fit, or
+            threshold is no probability.
     """
 
     def __init__(
@@ -46,6 +47,8 @@ class Classifier:
         model: ViT,
         labels: Sequence[str],
         compute: ComputeConfig = ON_CPU,
+        *,
+        threshold: float = 0.5,
     ) -> None:
         c = model.config
         got = (c.n_channels, c.n_classes)
@@ -54,11 +57,10 @@ class Classifier:
             raise ValueError(
                 f"model must have n_channels and n_classes {wanted}, got {got}"
             )
-        if 64 % c.image_size:
-            raise ValueError(
-                f"model's image_size must divide 64, got {c.image_size}"
-            )
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"threshold must be from 0 to 1, got {threshold}")
         self.labels = list(labels)
+        self.threshold = threshold
         self.compute = compute
         self.model = inference_copy(model, compute)
 
@@ -76,16 +78,36 @@ class Classifier:
             raise ValueError(
                 f"{path}: wanted a ViT, got a {type(saved.model).__name__}"
             )
+        with open_tensors(path) as file:
+            threshold = file.metadata.get("threshold", 0.5)
         try:
-            return cls(saved.model, saved.labels, compute)
+            return cls(
+                saved.model,
+                saved.labels,
+                compute,
+                threshold=float(threshold),
+            )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
     def save(
-        self, path: str | Path, dtype: torch.dtype = torch.float32
+        self,
+        path: str | Path,
+        dtype: torch.dtype = torch.float32,
+        **metadata: str,
     ) -> None:
-        """Write model and labels into a safetensors file, numbers as dtype."""
-        save_model(path, self.model, labels=self.labels, dtype=dtype)
+        """Write all into a safetensors file, numbers as dtype.
+
+        metadata says more, such as the source of what was learnt from.
+        """
+        metadata |= {"threshold": str(self.threshold)}
+        save_model(
+            path,
+            self.model,
+            labels=self.labels,
+            dtype=dtype,
+            extra=({}, metadata),
+        )
 
     @torch.no_grad()
     def classify(self, source: Any) -> list[tuple[str, float]]:
