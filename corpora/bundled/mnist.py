@@ -1,9 +1,9 @@
 """The 10,000 digits of MNIST that a user has downloaded, and their split.
 
-Y. LeCun, C. Cortes and C. Burges, CC BY-SA 3.0. The project contains none of
-them. Elsewhere these files are called t10k-images-idx3-ubyte.gz and
-t10k-labels-idx1-ubyte.gz. A file begins with two zeros, 8 for bytes and the number of axes; their
-sizes follow, in 4 bytes each, and then the numbers.
+Y. LeCun, C. Cortes and C. Burges, CC BY-SA 3.0: t10k-images-idx3-ubyte.gz
+and t10k-labels-idx1-ubyte.gz, none of which the project contains. A file
+begins with two zeros, 8 for bytes and the number of axes; their sizes follow,
+in 4 bytes each, and then the numbers.
 """
 
 import gzip
@@ -17,10 +17,7 @@ from torch import Tensor
 from attention_book.data.digits import Digits
 
 
-NAMES = (
-    "mnist-10k-images-idx3-ubyte.gz",
-    "mnist-10k-labels-idx1-ubyte.gz",
-)
+NAMES = ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")
 SPLIT = (8_000, 1_000, 1_000)  # to train on, for validation, held out
 
 
@@ -53,6 +50,12 @@ def read_idx(path: Path) -> Tensor:
     return numbers[start:].view(shape)
 
 
+def _find(folder: Path, name: str) -> Path:
+    """Return the file of this name, perhaps with another beginning."""
+    found = sorted(folder.glob(f"*{name[1:]}"))
+    return found[0] if found else folder / name
+
+
 def load_mnist(folder: Path) -> tuple[Digits, Digits, Digits]:
     """Return digits to train on, for validation, and held out.
 
@@ -60,7 +63,7 @@ def load_mnist(folder: Path) -> tuple[Digits, Digits, Digits]:
         OSError: A file can't be read.
         ValueError: A file is not what it should be.
     """
-    images, labels = (read_idx(folder / name) for name in NAMES)
+    images, labels = (read_idx(_find(folder, name)) for name in NAMES)
     n = sum(SPLIT)
     shapes = (tuple(images.shape), tuple(labels.shape))
     if shapes != ((n, 28, 28), (n,)):
