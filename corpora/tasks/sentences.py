@@ -69,7 +69,8 @@ class LabelledSentence(NamedTuple):
 def label_roles(english: str) -> list[str]:
     """Return the role of each token in a sentence of the small grammar.
 
-    An owner in front of a noun is an owner, whatever the noun is.
+    An owner keeps that role in front of a patient. What "who" does is not
+    labelled, as none of AGENTS does it.
     """
     roles = ["other"] * len(english.split())
     for pattern in (_CLAUSE, _ADJUNCTS):
