@@ -49,7 +49,6 @@ LINES = 300  # of Python in a chapter, at most
 NOT_YET = {
     "beam-search",  # has two searches, each whole
     "denoising",  # trains three models and times three ways of decoding
-    "tasks",  # has the trunk of BERT and GPT, whole
     "myths",  # an index, too long
     "vit",  # has what came after 2021 as well
     "residuals",  # asks three suspects one by one

@@ -1,7 +1,7 @@
 """The heads for text, their training, and the sentences they learn from."""
 
+import itertools
 import random
-import re
 from collections import Counter
 from typing import Any
 
@@ -12,6 +12,16 @@ from torch import nn
 from torch.testing import assert_close
 
 from attention_book.data.batches import pad
+from attention_book.data.lexicon import (
+    COLOURS,
+    NOUNS,
+    OWNERS,
+    PEOPLE,
+    PLACES,
+    QUALITIES,
+    TIMES,
+    VERBS,
+)
 from attention_book.models.text import SequenceClassifier, TokenClassifier
 from attention_book.tokenizers.special_tokens import BOS
 from attention_book.training.classifiers import (
@@ -20,15 +30,21 @@ from attention_book.training.classifiers import (
     train_classifier,
 )
 from corpora.tasks.baselines import Alone, BagOfWords, without_positions
-from corpora.tasks.reviews import Review, make_reviews
-from corpora.tasks.sentences import LabelledSentence, draw_sentences
-from corpora.tasks.tags import UPOS, tag_words
-from corpora.wide.grammar import (
-    CONSTRUCTIONS,
-    draw_construction,
-    wide_sentence,
+from corpora.tasks.sentences import (
+    AGENTS,
+    ROLES,
+    LabelledSentence,
+    draw_sentences,
+    label_roles,
+    swap_names,
 )
-from experiments.tasks import macro_f1
+from experiments.tasks import (
+    by_neighbours,
+    first_of_agents,
+    macro_f1,
+    score_agents,
+    score_roles,
+)
 from tests.factories import make_text_config
 from tests.torch_state import randomise
 
@@ -157,175 +173,235 @@ def test_what_can_not_be_trained_is_named() -> None:
         TextBatches([])
 
 
-# parts of speech
+# sentences and their roles
 
+LETTERS = {
+    "A": "agent",
+    "V": "verb",
+    "P": "patient",
+    "O": "owner",
+    "W": "place",
+    "T": "time",
+    "-": "other",
+}
 GOLD = """
-that/PRON is/AUX that/DET cat/NOUN ./PUNCT
-that/DET one/NOUN is/AUX not/PART red/ADJ ./PUNCT
-is/AUX that/DET one/NOUN big/ADJ ?/PUNCT
-is/AUX this/PRON one/NUM big/ADJ book/NOUN ?/PUNCT
-are/AUX those/PRON books/NOUN ?/PUNCT
-are/AUX those/PRON books/NOUN ,/PUNCT Tom/PROPN ?/PUNCT
-are/AUX those/DET books/NOUN black/ADJ ?/PUNCT
-where/ADV are/AUX those/DET books/NOUN ?/PUNCT
-are/AUX these/PRON six/NUM ropes/NOUN that/PRON Tom/PROPN bought/VERB ?/PUNCT
-are/AUX these/PRON six/NUM ropes/NOUN she/PRON bought/VERB ?/PUNCT
-are/AUX these/DET six/NUM ropes/NOUN in/ADP the/DET garden/NOUN ?/PUNCT
-are/AUX these/DET two/NUM books/NOUN Tom/PROPN 's/PART ?/PUNCT
-are/AUX these/DET hats/NOUN that/PRON Tom/PROPN bought/VERB black/ADJ ?/PUNCT
-was/AUX that/PRON a/DET chair/NOUN ?/PUNCT
-is/AUX that/PRON red/ADJ ?/PUNCT
-those/PRON are/AUX light/ADJ and/CCONJ big/ADJ ./PUNCT
-those/DET light/ADJ and/CCONJ big/ADJ cats/NOUN hid/VERB there/ADV ./PUNCT
-Tom/PROPN bought/VERB this/PRON this/DET morning/NOUN ./PUNCT
-Tom/PROPN bought/VERB that/PRON last/ADJ week/NOUN ./PUNCT
-there/PRON is/VERB a/DET cat/NOUN there/ADV ./PUNCT
-in/ADP the/DET garden/NOUN ,/PUNCT there/PRON are/VERB no/DET cats/NOUN ./PUNCT
-in/ADP Tom/PROPN 's/PART red/ADJ house/NOUN there/PRON was/VERB one/NUM key/NOUN
-Anna/PROPN ,/PUNCT there/PRON were/VERB not/PART books/NOUN ./PUNCT
-are/VERB there/PRON cats/NOUN ?/PUNCT
-the/DET cat/NOUN there/ADV is/AUX black/ADJ ./PUNCT
-is/AUX the/DET cat/NOUN there/ADV black/ADJ ?/PUNCT
-in/ADP the/DET house/NOUN is/AUX a/DET cat/NOUN ./PUNCT
-no/INTJ ,/PUNCT he/PRON saw/VERB her/PRON red/ADJ one/NOUN ./PUNCT
-no/INTJ ./PUNCT
-no/INTJ
-when/ADV did/AUX he/PRON hide/VERB ?/PUNCT
-when/SCONJ he/PRON hid/VERB ,/PUNCT she/PRON did/AUX not/PART see/VERB it/PRON
-he/PRON hid/VERB when/SCONJ she/PRON will/AUX see/VERB him/PRON ./PUNCT
-buy/VERB her/PRON her/PRON book/NOUN ,/PUNCT please/INTJ !/PUNCT
-a/DET cat/NOUN is/AUX bigger/ADJ than/ADP every/DET day/NOUN ./PUNCT
-Tom/PROPN hides/VERB because/SCONJ nine/NUM cows/NOUN were/AUX chasing/VERB him/PRON
+Tom/A saw/V Jerry/O 's/O cat/P ./-
+Jerry/A saw/V Tom/P yesterday/T ./-
+they/A will/- not/- wash/V this/P cat/P at/W school/W tomorrow/T ./-
+this/- cat/- is/- bigger/- than/- the/P cow/P that/- Tom/A sold/V ./-
+the/P book/P that/- Anna/A hid/V is/- lighter/- than/- her/O red/- hat/- ./-
+the/P cat/P that/- Tom/A saw/V is/- bigger/- than/- Tom/O 's/O cow/- ./-
+he/A hides/V that/P dirty/P hat/P in/W the/W garden/W every/T day/T ./-
+I/A am/- not/- chasing/V my/O cat/P at/T this/T moment/T ./-
+you/A do/- not/- draw/V our/O black/P horse/P in/W the/W kitchen/W ./-
+she/A bought/V twelve/P strange/P hats/P this/T morning/T ./-
+what/P did/- Tom/A buy/V last/T week/T ?/-
+what/P will/- he/A lose/V ?/-
+where/W did/- you/A find/V Mary/O 's/O apple/P ?/-
+when/T will/- Peter/A draw/V Lily/P ?/-
+did/- we/A break/V your/O clean/P lamp/P ?/-
 """.strip().splitlines()
 
 
 @pytest.mark.parametrize("line", GOLD)
-def test_tags_are_those_set_by_hand(line: str) -> None:
-    words, tags = zip(*(w.rsplit("/", 1) for w in line.split()), strict=True)
-    assert tag_words(" ".join(words)) == [*tags]
+def test_roles_are_those_set_by_hand(line: str) -> None:
+    pairs = [word.rsplit("/", 1) for word in line.split()]
+    expected = [LETTERS[letter] for _, letter in pairs]
+    assert label_roles(" ".join(word for word, _ in pairs)) == expected
+
+
+PRONOUNS = {"he": "他", "she": "她", "I": "我", "you": "你"}
+PRONOUNS |= {"we": "我们", "they": "他们"}
+CHINESE_VERBS = {verb.chinese for verb in VERBS}
+CHINESE_NOUNS = {chinese for chinese, _ in NOUNS.values()}
+CHINESE_ADJECTIVES = {*COLOURS.values(), *(q for _, q in QUALITIES.values())}
+PHRASES = {  # of more than one word, or none that stand alone
+    **{english: ("place", chinese) for english, chinese in PLACES.items()},
+    **{e: ("time", c) for table in TIMES.values() for e, c in table.items()},
+    "where": ("place", "在 哪里"),
+    "when": ("time", "什么 时候"),
+}
+TRANSLATIONS = {
+    **{form: verb.chinese for verb in VERBS for form in verb[:4]},
+    **{f"{noun}s": chinese for noun, (chinese, _) in NOUNS.items()},
+    **{noun: chinese for noun, (chinese, _) in NOUNS.items()},
+    **{adjective: chinese for adjective, (_, chinese) in QUALITIES.items()},
+    **{
+        owner.removesuffix(" 's"): chinese for owner, chinese in OWNERS.items()
+    },
+    **COLOURS,
+    **PRONOUNS,
+    "what": "什么",
+}
+Found = Counter[tuple[str, str]]
+
+
+def roles_of_english(drawn: LabelledSentence) -> Found:
+    """Each role with what has it, in Chinese."""
+    found: Found = Counter()
+    words = [*zip(drawn.english.split(), drawn.roles, strict=True)]
+    for role, group in itertools.groupby(words, lambda pair: pair[1]):
+        run = [word for word, _ in group]
+        if role in ("place", "time"):
+            found.update(phrases_of(" ".join(run)))
+        elif role != "other":
+            found.update(
+                (role, TRANSLATIONS[word])
+                for word in run
+                if word in TRANSLATIONS
+            )
+    return found
+
+
+def phrases_of(run: str) -> list[tuple[str, str]]:
+    """The places and times that a run of words of one such role is made of."""
+    for english, found in PHRASES.items():
+        if run == english:
+            return [found]
+    raise AssertionError(run)
+
+
+def roles_of_chinese(chinese: str) -> Found:
+    """The same, from the Chinese side alone."""
+    found: Found = Counter()
+    for role, phrase in PHRASES.values():
+        if f" {phrase} " in chinese:
+            found[role, phrase] += 1
+            chinese = chinese.replace(f" {phrase} ", " ")
+    words = chinese.split()
+    people = {*PEOPLE.values(), *PRONOUNS.values()}
+    agent = 0
+    for i, word in enumerate(words):
+        if word not in people:
+            continue
+        after = words[i + 1 : i + 3]
+        if after[0] == "那" or (after[0] == "的" and after[1] != "？"):
+            found["owner", word] += 1
+        elif after[0] in ("。", "？", "吗", "的"):
+            found["patient", word] += 1
+        else:
+            found["agent", word] += 1
+            agent = i
+    verb = next(
+        i for i in range(agent, len(words)) if words[i] in CHINESE_VERBS
+    )
+    found["verb", words[verb]] += 1
+    for word in words[verb + 1 :]:
+        if word in CHINESE_ADJECTIVES:
+            found["patient", word] += 1
+        if word in CHINESE_NOUNS or word == "什么":
+            found["patient", word] += 1
+            break
+    return found
 
 
 @pytest.fixture(scope="module")
 def drawn(unchecked_module: None) -> list[LabelledSentence]:
-    return draw_sentences(10_000, seed=3)
+    return draw_sentences(5_000, seed=3)
 
 
-def test_the_chinese_of_each_sentence_agrees_with_its_tags(
+def test_roles_agree_with_the_chinese(drawn: list[LabelledSentence]) -> None:
+    for sentence in drawn:
+        expected = roles_of_chinese(sentence.chinese)
+        assert roles_of_english(sentence) == expected, sentence
+
+
+def test_sentences_differ_and_have_one_agent(
     drawn: list[LabelledSentence],
 ) -> None:
-    for english, tags, kind, chinese in drawn:
-        pairs = [*zip(english.split(), tags, strict=True)]
-        counts = Counter(pairs)
-        zh = chinese.split()
-        be = ("is", "was", "are", "were")
-        exists = [word for word, tag in pairs if word in be and tag == "VERB"]
-        assert counts["there", "ADV"] == zh.count("那里"), english
-        assert counts["there", "PRON"] == len(exists) <= 1, english
-        if exists:
-            assert kind == "existence", english
-            assert {"有", "没有"} & {*zh}, english
-        asked = chinese.count("什么 时候")
-        assert counts["when", "ADV"] == asked, english
-        assert counts["when", "SCONJ"] == zh.count("当"), english
-        answered = zh[0] == "不" and zh[1:2] != ["要"]
-        assert counts["no", "INTJ"] == answered, english
+    assert len({sentence.english for sentence in drawn}) == 5_000
+    assert len({sentence.chinese for sentence in drawn}) == 5_000
+    for english, roles, agent, _ in drawn:
+        words = english.split()
+        assert len(words) == len(roles)
+        assert [*zip(words, roles, strict=True)].count((agent, "agent")) == 1
+        assert roles.count("agent") == roles.count("verb") == 1
+        assert roles[-1] == "other"
+    assert {agent for *_, agent, _ in drawn} == {*AGENTS}
+    assert len(AGENTS) == 14
+    assert {role for s in drawn for role in s.roles} == {*ROLES}
+    assert draw_sentences(7, seed=3) == drawn[:7]
+    assert draw_sentences(7, seed=4) != drawn[:7]
 
 
-def test_sentences_differ_and_carry_their_labels(
+def test_names_may_be_agent_patient_or_owner(
     drawn: list[LabelledSentence],
 ) -> None:
-    assert len({sentence.english for sentence in drawn}) == 10_000
-    for english, tags, kind, _ in drawn:
-        assert len(english.split()) == len(tags)
-        assert {*tags} <= {*UPOS}
-        assert kind in CONSTRUCTIONS
-    several: dict[str, set[str]] = {}
-    for english, tags, *_ in drawn:
-        for word, name in zip(english.split(), tags, strict=True):
-            several.setdefault(word, set()).add(name)
-    assert {word for word in several if len(several[word]) > 1} == {
-        *"is was are were this that these those one no there when".split()
+    roles: dict[str, set[str]] = {name: set() for name in PEOPLE}
+    for sentence in drawn:
+        words = sentence.english.split()
+        for word, role in zip(words, sentence.roles, strict=True):
+            if word in roles:
+                roles[word].add(role)
+    assert all(x == {"agent", "patient", "owner"} for x in roles.values())
+
+
+def test_names_exchanged_are_the_same_words_with_another_agent(
+    drawn: list[LabelledSentence],
+) -> None:
+    n_twins = 0
+    for sentence in drawn:
+        twin = swap_names(sentence)
+        names = {*sentence.english.split()} & {*PEOPLE}
+        assert (twin is not None) == (len(names) == 2)
+        if twin is None:
+            continue
+        n_twins += 1
+        for text, other in zip(sentence[::3], twin[::3], strict=True):
+            assert text != other
+            assert sorted(text.split()) == sorted(other.split())
+        assert {sentence.agent, twin.agent} == names
+        assert label_roles(twin.english) == twin.roles
+        assert roles_of_english(twin) == roles_of_chinese(twin.chinese)
+        assert swap_names(twin) == sentence
+    assert n_twins > 1_000
+
+
+# what is recorded of them
+
+
+def test_counting_asks_three_words_then_two_then_one() -> None:
+    def labelled(line: str) -> LabelledSentence:
+        words = [word.rsplit("/", 1) for word in line.split()]
+        english = " ".join(word for word, _ in words)
+        return LabelledSentence(english, [role for _, role in words], "", "")
+
+    training = ["a/1 b/2 c/3", "d/4 b/5 c/6", "d/4 b/5 c/6", "d/4 b/7 e/8"]
+    test = ["a/ b/ c/", "e/ b/ c/", "d/ b/ a/", "c/ b/ a/", "a/ b/ e/"]
+    found = by_neighbours([*map(labelled, training)], [*map(labelled, test)])
+    assert "".join(found) == "126" + "856" + "451" + "651" + "178"
+
+
+def test_the_first_that_could_act_is_found() -> None:
+    english = "Anna 's cat is bigger than the cow that Tom sold ."
+    assert first_of_agents(english) == "Anna"
+    assert first_of_agents("what did he buy ?") == "he"
+
+
+def test_scores_of_roles_are_by_word_name_and_sentence(
+    drawn: list[LabelledSentence],
+) -> None:
+    test = [s for s in drawn if swap_names(s) is not None][:2]
+    right = torch.tensor([ROLES.index(role) for s in test for role in s.roles])
+    words = [word for s in test for word in s.english.split()]
+    found = right.clone()
+    found[next(i for i, word in enumerate(words) if word in PEOPLE)] += 1
+    n = len(words)
+    n_names = sum(word in PEOPLE for word in words)
+    scores = score_roles(found, right, test)
+    assert scores["words"] == pytest.approx(1 - 1 / n)
+    assert scores["names"] == pytest.approx(1 - 1 / n_names)
+    assert scores["sentences"] == 0.5
+    assert scores["F1"] == macro_f1(found, right)
+
+
+def test_scores_of_agents_want_both_of_a_pair() -> None:
+    right = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 4, 5])
+    found = torch.tensor([0, 1, 9, 9, 0, 1, 2, 9, 9, 9])
+    two = torch.tensor([True, True, False, True])
+    scores = score_agents(found, right, two, 4)
+    assert scores == {
+        "all": 0.5,
+        "two names": pytest.approx(2 / 3),
+        "both": pytest.approx(1 / 3),
     }
-    assert draw_sentences(7, seed=3) == draw_sentences(7, seed=3)
-    assert draw_sentences(7, seed=4) != draw_sentences(7, seed=3)
-
-
-def test_the_wide_grammar_draws_these_constructions(
-    unchecked_module: None,
-) -> None:
-    assert len(CONSTRUCTIONS) == 14
-    known = {draw_construction(random.Random(s))[0] for s in range(2_000)}
-    assert known == {*CONSTRUCTIONS}
-    ends = {wide_sentence(random.Random(s)).english[-1] for s in range(200)}
-    assert {*".?!"} < ends
-
-
-# reviews
-
-
-Reviews = tuple[list[Review], list[Review]]  # to learn from, to test with
-
-
-@pytest.fixture(scope="module")
-def reviews() -> Reviews:
-    return make_reviews()
-
-
-@pytest.mark.parametrize(
-    ("text", "form", "is_positive"),
-    [
-        ("the bed was clean .", "plain", True),
-        ("the bed was ugly .", "plain", False),
-        ("the bed was not clean .", "negation", False),
-        ("the bed was never ugly .", "negation", True),
-        ("nobody says the bed was dirty .", "negation", True),
-        ("nobody says the bed was not dirty .", "double", False),
-        ("the bed was dirty , not clean .", "contrast", False),
-        ("the bed was clean , not dirty .", "contrast", True),
-        ("the bed was not dirty but clean .", "contrast", True),
-        ("the bed was not clean but dirty .", "contrast", False),
-    ],
-)
-def test_verdicts_are_those_given_by_hand(
-    text: str, form: str, is_positive: bool, reviews: Reviews
-) -> None:
-    known = {review.text: review for part in reviews for review in part}
-    assert known[text] == Review(text, is_positive, form)
-
-
-def test_only_contrasts_have_a_twin_with_the_same_words(
-    reviews: Reviews,
-) -> None:
-    for part in reviews:
-        assert len({review.text for review in part}) == len(part)
-        bags: dict[tuple[str, ...], list[Review]] = {}
-        for review in part:
-            bag = tuple(sorted(review.text.split()))
-            bags.setdefault(bag, []).append(review)
-        for same in bags.values():
-            if same[0].form == "contrast":
-                assert [*sorted(r.is_positive for r in same)] == [False, True]
-            else:
-                assert len(same) == 1
-
-
-def test_tests_hold_unseen_combinations_of_known_words(
-    reviews: Reviews,
-) -> None:
-    training, test = reviews
-    words = "clean dirty cheap dear lovely ugly safe risky good bad".split()
-
-    def combinations(part: list[Review]) -> set[tuple[str, str]]:
-        return {
-            (re.findall(r"the (\w+) was", review.text)[0], word)
-            for review in part
-            for word in words
-            if word in review.text.split()
-        }
-
-    assert not combinations(training) & combinations(test)
-    assert {w for r in test for w in r.text.split()} <= {
-        w for r in training for w in r.text.split()
-    }
-    assert make_reviews(1) != reviews
-    assert make_reviews(0) == reviews

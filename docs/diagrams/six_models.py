@@ -25,7 +25,7 @@ TITLES = (
 MASKS = (FULL, FULL, FULL, CAUSAL, FULL, GRAPH)
 HEADS = (
     ("整幅图 | the image:", "哪一类 | its class"),
-    ("词性 | tags,", "句子的类 | or a class"),
+    ("词的角色 | roles,", "句子的类 | or a class"),
     ("盖住的 | the token", "那个词元 | covered"),
     ("每个位置 | after each,", "的下一个 | the next"),
     ("每一帧 | each frame:", "的标签 | a label"),

@@ -3,9 +3,9 @@
 from literate.drawing import CELL, Drawing, same
 
 
-WORDS = ("<bos>", "that", "is", "that", "cat", ".")
-TAGS = ("PRON", "AUX", "DET", "NOUN", "PUNCT")
-CHINESE = ("那", "是", "那", "只", "猫", "。", "<eos>")
+WORDS = ("<bos>", "Tom", "saw", "Jerry", "yesterday", ".")
+ROLES = ("agent", "verb", "patient", "time", "other")
+CHINESE = ("汤姆", "昨天", "看见", "了", "杰瑞", "。", "<eos>")
 WIDTH = 4  # of the token vectors, as drawn
 ROWS = len(WORDS)
 
@@ -21,7 +21,7 @@ def label_rows(x, top, labels, anchor, kind=""):
 # the trunk
 top = 30
 drawing.text(40, 14, "6 个词元 | 6 tokens", small=True)
-label_rows(62, top, WORDS, "end")
+label_rows(66, top, WORDS, "end")
 embedded = drawing.cells(70, top, ROWS, WIDTH, "x")
 trunk = drawing.box(152, top + 22, 72, 40, "主干 | trunk")
 drawing.arrow(embedded.right(), trunk.left())
@@ -74,8 +74,8 @@ for i, (x, width, title, says, head) in enumerate(PANELS):
     drawing.arrow(box.bottom(), (middle, bottom + 60))
 below = start + CELL * ROWS + 63
 label_rows(72, below, WORDS[1:], "end")
-label_rows(82, below, TAGS, "start")
-drawing.text(221, below + 7, same("identity"), small=True)
+label_rows(82, below, ROLES, "start")
+drawing.text(221, below + 7, same("Tom"), small=True)
 label_rows(347, below, CHINESE, "end")
 causal = [[1.0 if j <= i else None for j in range(7)] for i in range(7)]
 drawing.cells(352, below, 7, 7, "a", weights=causal)
