@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from random import Random
 from string import ascii_lowercase
 
 import pytest
@@ -238,7 +239,10 @@ def test_a_translation_is_one_line_and_no_command_of_the_terminal(
 
 
 def test_brackets_of_a_sentence_are_printed(tmp_path: Path) -> None:
-    ends = [f"{c * 3}\t{c} 词\x1b" for c in ascii_lowercase]
+    ends = [  # unlike each other, or none could be set aside
+        f"{''.join(Random(c).choices(ascii_lowercase, k=22))}\t{c * 3} 词\x1b"
+        for c in ascii_lowercase
+    ]
     lines = [f"[bold]word[/i] :cat: [red] {end}" for end in ends]
     file = tmp_path / "brackets.tsv"
     file.write_text("\n".join(lines), "utf-8")
@@ -314,7 +318,7 @@ def test_options_that_make_no_sense_are_one_line(
         ("--n-heads", 3, "n_heads must divide d_model"),
         ("--batch-tokens", 3, "batch_tokens must be"),
         ("--precision", "tf32", "tf32 is for cuda, got device cpu"),
-        ("--corpus", "grammar", "--vocab-size is for real corpora"),
+        ("--corpus", "grammar", "--vocab-size and --both-directions are for"),
         ("--corpus", "klingon", "grammar, catalogues, dataset:NAME or a"),
     ]:
         assert said in error_of(*train, option, value)

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (c91dddffc4de). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (f9176ae2d5fa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,6 +27,7 @@ from typer import Argument, Option
 
 from attention_book.cli.app import app, make_console
 from attention_book.cli.options import DeviceName, PrecisionName
+from attention_book.cli.recipes import KEPT, recall, take_recipe
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import (
     CORPUS_HELP,
@@ -40,7 +41,6 @@ from attention_book.io.progress import (
     load_checkpoint,
     save_checkpoint,
 )
-from attention_book.io.tensors import open_tensors
 from attention_book.models.config import PRESETS, TransformerConfig
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.words import Tokenizer
@@ -61,51 +61,13 @@ from attention_book.training.validation import validation_loss
 __all__ = []
 
 
-# The options that a run is made of, and that its file remembers.
-_KEPT = """corpus max_steps batch_tokens accumulation_steps learning_rate
-warmup_steps schedule label_smoothing seed size d_model n_heads n_layers
-n_decoder_layers dropout vocab_size both_directions""".split()
-
-_RECIPES: dict[str, dict[str, Any]] = {
-    "everyday": {  # of the translator that the package carries
-        "both_directions": True,
-        "vocab_size": 4000,
-        "d_model": 256,
-        "n_heads": 4,
-        "n_layers": 6,
-        "n_decoder_layers": 2,
-        "dropout": 0.3,
-        "label_smoothing": 0.1,
-        "batch_tokens": 2000,
-        "max_steps": 10_000,
-        "warmup_steps": 400,
-    }
-}
-
-
-def _take_recipe(context: typer.Context, name: str | None) -> str | None:
-    """Let what is not said be as in a recipe."""
-    if name:
-        known = context.default_map or {}
-        context.default_map = dict(known) | _RECIPES[name]
-    return name
-
-
-def _recall(context: typer.Context, out: Path) -> Path:
-    """Let what is not said be as in the run that left this file."""
-    with suppress(OSError, ValueError), open_tensors(out) as file:
-        options = json.loads(file.metadata.get("options", "{}"))
-        context.default_map = options | dict(context.default_map or {})
-    return out
-
-
 @app.command("train")
 def _train(
     context: typer.Context,
     out: Annotated[
         Path,
         Argument(
-            help="Where to keep the model.", is_eager=True, callback=_recall
+            help="Where to keep the model.", is_eager=True, callback=recall
         ),
     ],
     recipe: Annotated[
@@ -113,7 +75,7 @@ def _train(
         Option(
             help="Options as of the package's own translator.",
             is_eager=True,
-            callback=_take_recipe,
+            callback=take_recipe,
         ),
     ] = None,
     corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
@@ -232,11 +194,7 @@ def _train(
         patience = -1.0 if blocking else 0.0
         with lock(out, patience) if is_first else nullcontext():
             tokenizers, batches, held_out = _load_data(
-                corpus,
-                both_directions,
-                vocab_size or 8000,
-                config,
-                compute.device,
+                context.params, config, compute.device
             )
             model = _make_model(shape, tokenizers, seed).to(compute.device)
             loss_fn: Any = chunked_translation_loss
@@ -245,7 +203,7 @@ def _train(
             trainer = Trainer(model, batches, config, loss_fn, strategy)
             if _resume(trainer, out):
                 echo(f"{out}: going on from step {len(trainer.losses)}")
-            kept = {name: context.params[name] for name in _KEPT}
+            kept = {name: context.params[name] for name in KEPT}
             options = {"options": json.dumps(kept)}
             write = partial(
                 save_checkpoint, out, tokenizers=tokenizers, options=options
@@ -269,20 +227,17 @@ def _train(
 
 
 def _load_data(
-    name: str,
-    in_both_directions: bool,
-    vocab_size: int,
-    config: TrainingConfig,
-    device: torch.device,
+    options: dict[str, Any], config: TrainingConfig, device: torch.device
 ) -> tuple[
     tuple[Tokenizer, Tokenizer], TranslationBatches, TranslationBatches
 ]:
     """Return tokenizers, batches to learn from and batches to validate on."""
-    corpus = load_corpus(name)
+    corpus = load_corpus(options["corpus"])
     parts = [corpus.train, corpus.validation[:500]]
-    if in_both_directions:
+    if options["both_directions"]:
         parts = [both_directions(pairs) for pairs in parts]
-    tokenizers = train_tokenizers(parts[0], name, vocab_size)
+    n = options["vocab_size"] or 8000
+    tokenizers = train_tokenizers(parts[0], options["corpus"], n)
     batches, held_out = (
         TranslationBatches(encode_pairs(pairs, *tokenizers), config, device)
         for pairs in parts

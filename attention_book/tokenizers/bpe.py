@@ -1,4 +1,4 @@
-# Made from docs/transformer/subwords.md (b1cdd4562c18). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/subwords.md (3c91ab93a6d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Subword tokenizers, and tokenizers as JSON.
 
 Explained in the chapter "Subwords and byte-pair encoding".
@@ -19,7 +19,7 @@ from attention_book.tokenizers.words import Tokenizer, WordTokenizer
 __all__ = ["BPETokenizer", "tokenizer_from_json", "tokenizer_to_json"]
 
 
-Merge = tuple[bytes, bytes]
+_Merge = tuple[bytes, bytes]
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _PARTS = re.compile(
@@ -31,7 +31,7 @@ _PARTS = re.compile(
 )
 
 
-def _merge(row: list[bytes], pair: Merge) -> list[bytes]:
+def _merge(row: list[bytes], pair: _Merge) -> list[bytes]:
     """Join the two pieces wherever they stand side by side."""
     merged = row[:1]
     for piece in row[1:]:
@@ -60,7 +60,7 @@ class BPETokenizer:
     parts = _PARTS
 
     def __init__(
-        self, merges: Iterable[Merge], prefixes: Sequence[str] = ()
+        self, merges: Iterable[_Merge], prefixes: Sequence[str] = ()
     ) -> None:
         self.ranks = {pair: rank for rank, pair in enumerate(merges)}
         self.prefixes = list(prefixes)
@@ -107,15 +107,15 @@ class BPETokenizer:
             for part in bare.split(text.removeprefix(bare._prefix(text)))
         )
         rows = {part: [bytes([byte]) for byte in part] for part in counts}
-        pairs = Counter[Merge]()
-        where = defaultdict[Merge, dict[bytes, None]](dict)
+        pairs = Counter[_Merge]()
+        where = defaultdict[_Merge, dict[bytes, None]](dict)
         for part, row in rows.items():
             for pair in pairwise(row):
                 pairs[pair] += counts[part]
                 where[pair][part] = None
         heap = [(-n, pair) for pair, n in pairs.items()]
         heapify(heap)
-        merges: dict[Merge, None] = {}
+        merges: dict[_Merge, None] = {}
         while heap and len(bare) + len(merges) < vocab_size:
             n, best = heappop(heap)
             if -n != pairs[best]:
@@ -123,7 +123,7 @@ class BPETokenizer:
             if pairs[best] < 2:
                 break
             merges[best] = None
-            changed = set[Merge]()
+            changed = set[_Merge]()
             for part in where.pop(best):
                 old, new = rows[part], _merge(rows[part], best)
                 rows[part] = new
