@@ -7,6 +7,7 @@ that is cut off goes on, and a second experiment need not train them again.
 """
 
 import dataclasses
+import gzip
 import hashlib
 import json
 import math
@@ -168,8 +169,6 @@ def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
 
 def read_cedict(path: str, train: Sequence[Pair]) -> list[Pair]:
     """Read CC-CEDICT's words of common characters, with one-word meanings."""
-    import gzip
-
     seen: dict[str, int] = {}
     for _, chinese in train:
         for character in chinese:
@@ -309,8 +308,8 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
         for _ in range(min(250, config.max_steps - len(trainer.losses))):
             trainer.step()
         seconds += time.process_time() - start
-        save_checkpoint(path, trainer, (tokens, tokens))
         clock.write_text(json.dumps(seconds), "utf-8")
+        save_checkpoint(path, trainer, (tokens, tokens))
         recent = trainer.losses[-100:]
         print(
             note,

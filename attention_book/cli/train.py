@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (f9176ae2d5fa). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (37e8f7870148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -73,7 +73,7 @@ def _train(
     recipe: Annotated[
         Literal["everyday"] | None,
         Option(
-            help="Options as of the package's own translator.",
+            help="Options for a known corpus, unless they are said.",
             is_eager=True,
             callback=take_recipe,
         ),
