@@ -299,6 +299,10 @@ def test_no_near_copy_of_a_test_sentence_is_trained_on() -> None:
     for text in texts[:60]:
         found = [i for i, other in enumerate(texts) if near(text, other)]
         assert similar.near(text) == found
+    # what both share, exactly half, is what most texts have
+    common = ["abcdefg", "abcdefgxyz", "abcdefguvw", "abcdefghijkl"]
+    assert near(common[0], common[3])
+    assert SimilarTexts(common).near(common[3]) == [0, 3]
     assert similar.nearest(f"Yes, {texts[7]}") == 7
     assert similar.nearest("汉字") is similar.nearest("") is None
     train, test = split_pairs(pairs, 40, seed=1)

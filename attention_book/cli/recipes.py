@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (362a771002ff). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (23f4bbdf6c80). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Options of train that need not be said. Explained in "The command line"."""
 
 import json
@@ -38,9 +38,8 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 def take_recipe(context: Context, name: str | None) -> str | None:
     """Let what is not said be as in a recipe."""
-    if name:
-        known = context.default_map or {}
-        context.default_map = dict(known) | RECIPES[name]
+    if name:  # options are read before the argument, and recall comes later
+        context.default_map = RECIPES[name]
     return name
 
 

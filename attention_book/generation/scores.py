@@ -1,7 +1,6 @@
-# Made from docs/source/confidence.md (0055353cb8d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (65101beb4979). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Scores of translations. Explained in "Translating real sentences"."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -54,10 +53,8 @@ def score(
         [known[i] if i < len(known) else "" for known in each]
         for i in range(max(map(len, each)))
     ]
-    is_chinese = any(re.search("[\u4e00-\u9fff]", x[0]) for x in each)
-    tokenize = "zh" if is_chinese else "13a"
     return Scores(
         100 * n_exact / len(outputs),
-        sacrebleu.corpus_bleu(outputs, streams, tokenize=tokenize).score,
+        sacrebleu.corpus_bleu(outputs, streams, tokenize="zh").score,
         sacrebleu.corpus_chrf(outputs, streams).score,
     )
