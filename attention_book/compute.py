@@ -1,4 +1,4 @@
-# Made from docs/source/compute.md (660247549b5d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/compute.md (b9385596c34c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Device, precision and attention kernel, chosen in one place.
 
 Explained on the page "Devices and precision".
@@ -44,7 +44,7 @@ _KERNELS: dict[str, tuple[Kernel, ...]] = {  # those that each device has
     "mps": ("math",),
     "cuda": ("flash", "cudnn", "efficient", "math"),
 }
-_WITHOUT_CUDNN = "flash", "efficient", "math"  # what auto takes on cuda
+_WITHOUT_CUDNN: tuple[Kernel, ...] = ("flash", "efficient", "math")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ComputeConfig:
         precision: fp32; tf32, whose products round to 10 bits of fraction;
             bf16 or fp16 for what autocast deems safe.
         kernel: Of attention; auto: the first that can, in PyTorch's order,
-            and on cuda never cudnn.
+            on cuda never cudnn, and on the CPU math for bf16 and fp16.
     """
 
     device: torch.device = _CPU
@@ -121,12 +121,16 @@ def _matmul_precision(precision: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _attention_kernels(compute: ComputeConfig) -> Iterator[None]:
-    """Let SDPA take the config's kernel; for auto on cuda, all but cudnn."""
-    is_auto = compute.kernel == "auto"
-    if is_auto and compute.device.type != "cuda":
-        yield
-        return
-    names = _WITHOUT_CUDNN if is_auto else (compute.kernel,)
+    """Let SDPA take the config's kernel; for auto, what is best there."""
+    names: tuple[Kernel, ...] = (compute.kernel,)
+    if compute.kernel == "auto":
+        if compute.device.type == "cuda":
+            names = _WITHOUT_CUDNN
+        elif compute.device.type == "cpu" and compute.precision in _DTYPES:
+            names = ("math",)  # flash is slow backwards on short rows
+        else:
+            yield
+            return
     with sdpa_kernel([_BACKENDS[name] for name in names]):
         yield
 

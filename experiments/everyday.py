@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 
+from attention_book.compute import Precision
 from attention_book.data.cleaning import clean
 from attention_book.data.readers import Pair, read_catalogues
 from attention_book.data.sources import Corpus, both_directions, load_corpus
@@ -134,6 +135,7 @@ class Recipe:
     batch_tokens: int = 2000
     max_steps: int = 4000
     warmup_steps: int = 400
+    precision: Precision = "fp32"
 
 
 def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
@@ -270,6 +272,7 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
         learning_rate=recipe.learning_rate,
         warmup_steps=recipe.warmup_steps,
         label_smoothing=recipe.label_smoothing,
+        precision=recipe.precision,
         seed=seed,
     )
     torch.manual_seed(seed)

@@ -210,6 +210,19 @@ def test_cudnn_attends_only_if_asked_for(
         assert enabled_kernels() == everything
 
 
+def test_half_precision_on_a_cpu_attends_by_math() -> None:
+    everything = {"flash", "efficient", "cudnn", "math"}
+    for precision, kernels in (
+        ("fp32", everything), ("bf16", {"math"}), ("fp16", {"math"}),
+    ):  # fmt: skip
+        compute = get_compute_config("cpu", precision)  # type: ignore[arg-type]  # a str
+        with compute_context(compute):
+            assert enabled_kernels() == kernels
+    asked = get_compute_config("cpu", "bf16", "flash")
+    with compute_context(asked):
+        assert enabled_kernels() == {"flash"}
+
+
 @contextmanager
 def restored() -> Iterator[None]:
     """Restore what a test sets by the newer interface."""

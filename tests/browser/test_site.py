@@ -731,6 +731,7 @@ def test_a_term_says_what_it_means(tour: Visitor, edition: str) -> None:
     shown = page.locator("section:not(.twin) a.term")
     for size in (WIDE, NARROW):
         page.set_viewport_size(size)
+        page.evaluate("new Promise(requestAnimationFrame)")  # resize first
         for n in range(0, shown.count(), 3):
             shown.nth(n).focus()
             page.keyboard.press("Shift+Tab")
