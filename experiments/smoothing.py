@@ -1,6 +1,6 @@
 """What label smoothing does to sampling, and a utility to minimum Bayes risk.
 
-The questions of "Translating real sentences" and of "Beam search and exact
+The questions of "Scoring translations" and of "Beam search and exact
 search". Smoothing asks a model to give a tenth of each token's probability to
 all the others. Greedy search need not suffer, since the most probable token
 stays the same; what is drawn may come from that tenth. So the same model is

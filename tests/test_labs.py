@@ -246,7 +246,7 @@ def test_the_translator_is_that_of_the_experiment() -> None:
                     for word in keywords
                     if isinstance(word.value, ast.Constant)
                 }
-    experiment = record.load(ROOT / "experiments/real_text.py")
+    experiment = record.load(ROOT / "experiments/scores.py")
     assert given["TransformerConfig"] == experiment.MODEL
     assert given["TrainingConfig"] == experiment.TRAINING
     assert f"N_TEST = {experiment.N_TEST} if" in "\n".join(code)

@@ -1,5 +1,5 @@
-# Made from docs/source/confidence.md (65101beb4979). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Scores of translations. Explained in "Translating real sentences"."""
+# Made from docs/transformer/scores.md (8b821e97cf6d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Scores of translations. Explained in "Scoring translations"."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -118,7 +118,7 @@ drawing.arrow(
 drawing.text(LEFT, 592, same(f"{TARGET} <eos>"))
 drawing.arrow((LEFT, 582), loss.bottom())
 
-its_chapters = chapters("decoding", "beam-search", "real-text")
+its_chapters = chapters("decoding", "beam-search", "scores", "real-text")
 place(234, 512, 198, 98, "解码 | Decoding", its_chapters)
 drawing.arrow(softmax.bottom(), (RIGHT, 546))
 drawing.text(RIGHT, 557, same(f"{TARGET} <eos>"))

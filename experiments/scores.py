@@ -1,4 +1,4 @@
-"""Decoders compared, for "Results on real text".
+"""Decoders compared, for "Scoring translations".
 
 The texts are what the programs of a Debian system say, with the translations
 into Chinese that lie beside them. Three models are trained from
@@ -53,7 +53,7 @@ from experiments.record import percent, spread
 
 
 SEEDS = range(3)
-CACHE = Path(__file__).parents[1] / ".cache/experiments/real-text"
+CACHE = Path(__file__).parents[1] / ".cache/experiments/scores"
 N_TEST = 1000
 N_VALIDATION = 500
 NEAR = 0.7  # so similar that one counts as a duplicate of the other
@@ -652,16 +652,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             ]
         )
 
-    corpus = [["语料 | corpus", "句对 | pairs"]]
-    counts = {
-        "found": "找到的消息 | messages found",
-        "clean": "清洗之后 | after cleaning",
-        "unlike": "去掉验证、测试句和重复 | without held-out ones and duplicates",
-        "train": "再去掉相似的，用来训练 | without similar ones: for training",
-    }
-    for name, title in counts.items():
-        corpus.append([title, f"{results[f'pairs {name}'][0]:,.0f}"])
-
     def samples(name: str) -> list[list[str]]:
         rows = [["chrF", "原文 | source", "参考 | reference", "译文 | output"]]
         for n in range(8):
@@ -676,7 +666,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
     for key, title in {"bleu": bleu, "chrf": chrf}.items():
         signatures.append([title, f"`{results[f'{key} signature'][0]}`"])
     return {
-        "corpus": corpus,
         "decoders": decoders,
         "against-greedy": against,
         "lengths": lengths,
