@@ -26,6 +26,7 @@ import torch
 
 from attention_book.compute import Precision
 from attention_book.data.cleaning import clean
+from attention_book.data.copies import with_copies
 from attention_book.data.readers import Pair, read_catalogues
 from attention_book.data.sources import Corpus, both_directions, load_corpus
 from attention_book.data.split import make_split
@@ -159,6 +160,8 @@ def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
                 for x, y in make_split(20_000, 1).train
             ),
         ]
+    elif recipe.more == "copies":
+        train = with_copies(train)
     elif recipe.more == "cedict":
         train = [*train, *read_cedict(os.environ["EVERYDAY_CEDICT"], train)]
     elif recipe.more == "cedict in frames":

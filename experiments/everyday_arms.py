@@ -27,6 +27,7 @@ ARMS = {
     "one direction, en-zh": replace(BASE, directions="en-zh"),
     "one direction, zh-en": replace(BASE, directions="zh-en"),
     "catalogues too": replace(BASE, more="catalogues"),
+    "copies too": replace(BASE, more="copies"),
     "grammar too": replace(BASE, more="grammar"),
     "dictionary too": replace(BASE, more="cedict"),
     "dictionary in frames": replace(BASE, more="cedict in frames"),

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import string
 import struct
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from attention_book.data.cleaning import clean, split_pairs
+from attention_book.data.copies import with_copies
 from attention_book.data.readers import read_catalogues, read_dataset, read_tsv
 from attention_book.data.similarity import SimilarTexts, dedup_key
 from attention_book.data.sources import (
@@ -464,6 +466,39 @@ def test_pairs_are_used_in_both_directions() -> None:
     assert both is target
     assert both.encode("<2en>嗨。") == [3, *both.encode("嗨。")]
     assert len(bare.encode("<2en>")) > 1
+
+
+def test_names_and_numbers_are_exchanged_alike_on_both_sides() -> None:
+    pairs = [
+        ("Tom knows Tom.", "汤姆认识Tom。"),  # two of them
+        ("Tomorrow.", "明天汤姆来。"),
+        ("Mary is 7.", "玛丽7岁。"),
+        ("It cost 500 of 10,000 yen.", "10,000日元里花了500。"),
+        ("The 16th of 20.", "20的第16。"),
+        ("At 7:45.", "7:45。"),
+        ("We met in 2008.", "我们在08年相遇。"),
+    ]
+    found = with_copies(pairs)
+    assert found == with_copies(pairs) != with_copies(pairs, seed=1)
+    assert found[: len(pairs)] == pairs
+    names = [pair for pair in found[len(pairs) :] if pair[0][0] != "I"]
+    mary, *sevens = names
+    name = mary[0].split()[0]
+    assert name.isalpha()
+    assert mary == (f"{name} is 7.", f"{name}7岁。")
+    ages = {int(english.split()[2][:-1]) for english, _ in sevens}
+    assert sevens == [
+        (f"Mary is {n}.", f"玛丽{n}岁。")
+        for n in (int(english.split()[2][:-1]) for english, _ in sevens)
+    ]
+    assert ages <= {*range(2, 10)}
+    yen = [pair for pair in found[len(pairs) :] if pair not in names]
+    assert len(yen) == len(sevens) == 10
+    pattern = r"It cost (\d{3}) of (\d\d,\d{3}) yen\."
+    for english, chinese in yen:
+        cost = re.fullmatch(pattern, english)
+        assert cost
+        assert chinese == f"{cost[2]}日元里花了{cost[1]}。"
 
 
 def test_a_corpus_has_three_parts_that_are_not_alike(tmp_path: Path) -> None:

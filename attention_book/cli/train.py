@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (37e8f7870148). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (aaeef04cfb6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -29,6 +29,7 @@ from attention_book.cli.app import app, make_console
 from attention_book.cli.options import DeviceName, PrecisionName
 from attention_book.cli.recipes import KEPT, recall, take_recipe
 from attention_book.compute import get_compute_config
+from attention_book.data.copies import with_copies
 from attention_book.data.sources import (
     CORPUS_HELP,
     both_directions,
@@ -235,6 +236,7 @@ def _load_data(
     corpus = load_corpus(options["corpus"])
     parts = [corpus.train, corpus.validation[:500]]
     if options["both_directions"]:
+        parts[0] = with_copies(parts[0])
         parts = [both_directions(pairs) for pairs in parts]
     n = options["vocab_size"] or 8000
     tokenizers = train_tokenizers(parts[0], options["corpus"], n)
