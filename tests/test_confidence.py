@@ -10,7 +10,9 @@ import torch
 
 from attention_book.generation import Calibration, Translator, translator
 from attention_book.generation.confidence import UNSURE
+from attention_book.generation.lost import find_lost
 from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import BOS
 from attention_book.tokenizers.words import WordTokenizer
 from corpora.bundled.grammar_model import fit_calibration
@@ -38,6 +40,34 @@ def log_probability(
     logits = model(torch.tensor([source]), torch.tensor([len(source)]), prefix)
     chosen = logits[0].log_softmax(-1)[range(len(target)), target]
     return float(chosen.sum())
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "lost"),
+    [
+        ("He paid 4500 yen.", "他付了 4500 日元。", []),
+        ("He paid 4500 yen.", "他付了 450 日元。", ["4500"]),
+        ("I am 7, she is 25.", "我七岁，她二十五岁。", []),
+        ("I have 2 cats and 100 dogs.", "我有两只猫和一百条狗。", []),
+        ("我 12 岁，他 40 岁。", "I'm twelve and he is forty.", []),
+        ("我 12 岁。", "I'm two.", ["12"]),
+        ("我用Twitter。", "I use twitter.", []),
+        ("我用Twitter。", "I use it.", ["Twitter"]),
+        ("I know Zyrwbx well.", "我很了解他。", ["Zyrwbx"]),
+        ("I know Zyrwbx well.", "我很了解 Zyrwbx。", []),
+        ("Zyrwbx, a boy, knows the boy.", "男孩认识男孩。", []),
+        ("I know the boy.", "我认识他。", []),
+        ("龘龘来了。", "It came.", ["龘"]),
+        ("男孩来了 🙂", "The boy came.", ["🙂"]),
+        ("男孩来了 🙂", "The boy came 🙂", []),
+    ],
+)
+def test_what_got_lost_is_named(
+    source: str, text: str, lost: list[str]
+) -> None:
+    texts = ["I know the boy well.", "我很了解男孩。", "他付了日元来岁用。"]
+    subwords = BPETokenizer.train(2 * texts, 500)
+    assert find_lost(source, text, subwords) == lost
 
 
 def test_the_default_calibration_is_none() -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (f2f7a70e4638). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (a2f86af47f85). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How far to trust a translation.
 
 Explained on the page "Confidence in a translation".
@@ -20,6 +20,7 @@ class Translation(NamedTuple):
     text: str
     confidence: float  # from 0 to 1: how likely it is right
     is_sure: bool | None  # None where the model's doubts are not calibrated
+    lost: tuple[str, ...] = ()  # of the source, and missing here
 
 
 class Calibration(NamedTuple):

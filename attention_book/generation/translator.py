@@ -1,4 +1,4 @@
-# Made from docs/source/translator.md (c13a72374a54). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/translator.md (8e86e8afb362). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained on the page "The translator"."""
 
 import contextlib
@@ -30,6 +30,7 @@ from attention_book.generation.incremental import (
     IncrementalDecoder,
     unsupported_part,
 )
+from attention_book.generation.lost import find_lost
 from attention_book.io.checkpoints import load_model
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.directions import DIRECTIONS, with_direction
@@ -160,14 +161,17 @@ class Translator:
         """
         check_texts("texts", texts)
         sources = [self.encode(text) for text in texts]
+        generated = self.generate(sources, beam_size, with_log_probs=True)
         found: list[Translation] = []
-        for hypothesis in self.generate(
-            sources, beam_size, with_log_probs=True
-        ):
+        for source, hypothesis in zip(texts, generated, strict=True):
             text = self.target.decode(hypothesis)
             confidence = self.calibration.confidence(hypothesis.log_prob)
             is_sure = self.calibration.is_sure(confidence)
-            found.append(Translation(text, confidence, is_sure))
+            lost: list[str] = []
+            if self.is_bidirectional:
+                lost = find_lost(source, text, self.source)
+                is_sure = False if lost else is_sure
+            found.append(Translation(text, confidence, is_sure, tuple(lost)))
         return found
 
     def _generate_batch(
