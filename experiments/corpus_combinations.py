@@ -1,7 +1,7 @@
 """Does a translator know pairs of words that it never saw together?
 
-The book's own model is trained as `attention-book train` trains it, and is
-scored on both tests of the chapter "A corpus" while it learns.
+A model is trained as `attention-book train` trains it, and is scored on both
+tests of the chapter "A corpus" while it learns.
 """
 
 import copy

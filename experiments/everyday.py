@@ -258,8 +258,8 @@ class Trained:
 def directed(pairs: Sequence[Pair], directions: str) -> list[Pair]:
     """Pairs in the directions of a recipe, as the model reads them."""
     both = both_directions(list(pairs))
-    n = len(pairs)
-    return {"both": both, "en-zh": both[:n], "zh-en": both[n:]}[directions]
+    ways = {"both": both, "en-zh": both[::2], "zh-en": both[1::2]}
+    return ways[directions]
 
 
 def train(recipe: Recipe, seed: int, note: str = "") -> Trained:

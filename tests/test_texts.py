@@ -457,8 +457,8 @@ def test_pairs_are_used_in_both_directions() -> None:
     pairs = [("I'm 7.", "我7岁。"), ("Hi.", "嗨。")]
     assert both_directions(pairs) == [
         ("<2zh>I'm 7.", "我 7 岁。"),
-        ("<2zh>Hi.", "嗨。"),
         ("<2en>我 7 岁。", "I'm 7."),
+        ("<2zh>Hi.", "嗨。"),
         ("<2en>嗨。", "Hi."),
     ]
     bare, _ = train_tokenizers(pairs * 9, "a.tsv", 300)

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (aaeef04cfb6a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (2d8dbe1e1dd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -192,8 +192,7 @@ def _train(
         is_first = strategy.rank == 0  # which alone prints and writes
         echo = typer.echo if is_first else (lambda *_, **__: None)
         echo(compute)
-        patience = -1.0 if blocking else 0.0
-        with lock(out, patience) if is_first else nullcontext():
+        with lock(out, -blocking) if is_first else nullcontext():  # -1: waits
             tokenizers, batches, held_out = _load_data(
                 context.params, config, compute.device
             )
@@ -233,16 +232,15 @@ def _load_data(
     tuple[Tokenizer, Tokenizer], TranslationBatches, TranslationBatches
 ]:
     """Return tokenizers, batches to learn from and batches to validate on."""
-    corpus = load_corpus(options["corpus"])
-    parts = [corpus.train, corpus.validation[:500]]
+    train, validation, _ = load_corpus(options["corpus"])
     if options["both_directions"]:
-        parts[0] = with_copies(parts[0])
-        parts = [both_directions(pairs) for pairs in parts]
+        train = both_directions(with_copies(train))
+        validation = both_directions(validation)
     n = options["vocab_size"] or 8000
-    tokenizers = train_tokenizers(parts[0], options["corpus"], n)
+    tokenizers = train_tokenizers(train, options["corpus"], n)
     batches, held_out = (
         TranslationBatches(encode_pairs(pairs, *tokenizers), config, device)
-        for pairs in parts
+        for pairs in (train, validation[:1000])
     )
     return tokenizers, batches, held_out
 

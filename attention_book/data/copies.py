@@ -1,5 +1,8 @@
-# Made from docs/transformer/real-text.md (3a5af1b3031e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Pairs with other names and numbers. Explained in "Translating real sentences"."""
+# Made from docs/transformer/real-text.md (55b024cddda1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Pairs with other names and numbers.
+
+Explained in "Translating real sentences".
+"""
 
 import random
 import re

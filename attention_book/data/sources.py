@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (510a55504820). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (59d0bb4a6985). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Corpora by name: the grammar's, this machine's, a data set's, a file's.
 
 Explained on the page "Real corpora".
@@ -92,10 +92,10 @@ def both_directions(pairs: list[Pair]) -> list[Pair]:
 
     Each source begins with the token of the language that is wanted.
     """
-    turned = [(target, source) for source, target in pairs]
     return [
         (with_direction(source), space_scripts(target))
-        for source, target in [*pairs, *turned]
+        for pair in pairs
+        for source, target in (pair, pair[::-1])
     ]
 
 
