@@ -379,6 +379,13 @@ def test_a_recipe_and_one_model_for_both_directions(
     to_chinese = translator.encode("Tom chases Jerry.")
     to_english = translator.encode("汤姆追逐杰瑞。")
     assert (to_english[0], to_chinese[0]) == (3, 4)
+    arguments = ["translate", "我追逐 4711 次。", "--model", out, "--json"]
+    found = invoke(*arguments)  # by a model that knows nothing yet
+    said = "attention-book: not sure of this one: it has lost 4711"
+    assert found.stderr.startswith(said)
+    row = json.loads(found.stdout)
+    assert row["lost"][0] == "4711"
+    assert row["sure"] is False
     assert translator.encode("<2en>Tom")[0] == 3
     assert "going on from step 2" in run("train", out, "--max-steps", 3)
     assert read_tensors(out)[1]["config"] == metadata["config"]

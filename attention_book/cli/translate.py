@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (e89bb5a762a9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (d6a94a6edb5f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command translate. Explained on the page "The command line"."""
 
 import itertools
@@ -227,7 +227,9 @@ def _translate_lines(
 
 
 def doubt(translation: Translation) -> str:
-    """Say how unsure the model is, and what it is good at."""
+    """Say what got lost, or how unsure the model is and what it knows."""
+    if lost := escape_controls(", ".join(translation.lost)):
+        return f"not sure of this one: it has lost {lost}"
     return (
         f"not sure of this one ({translation.confidence:.0%}); it knows "
         f"simple sentences, one at a time, like {_EXAMPLE}"
@@ -236,12 +238,14 @@ def doubt(translation: Translation) -> str:
 
 def _to_json(line: _Line, translation: Translation) -> str:
     """Return an object of source, translation, confidence, sure and error."""
-    found = {
+    found: dict[str, Any] = {
         "source": line.text or line.wrong,
         "translation": translation.text,
         "confidence": round(translation.confidence, 4),
         "sure": translation.is_sure,
     }
+    if translation.lost:
+        found["lost"] = translation.lost
     if line.error:
         found["error"] = line.error
     return escape_controls(json.dumps(found, ensure_ascii=False))
