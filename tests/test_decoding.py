@@ -4,6 +4,7 @@ import itertools
 import math
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,8 +28,11 @@ from attention_book.generation import (
 )
 from attention_book.generation.generate import rows_to_keep
 from attention_book.interpret import trace
+from attention_book.io import load_model
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
+from corpora.learner import LEARNER
+from corpora.learner.train import train
 from tests.factories import (
     GENERATORS,
     NORMS,
@@ -489,3 +493,13 @@ def test_hooks_are_removed_even_on_error() -> None:
     with pytest.raises(ValueError, match="positions must be"):
         cross_weights(model, [3], [4] * 5)
     assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_the_kept_learner_is_what_its_program_makes(tmp_path: Path) -> None:
+    path = tmp_path / "learner"
+    train({1: path}, n_train=2000)
+    made = load_model(path)
+    for kept in map(load_model, LEARNER.values()):
+        assert kept.model.config == made.model.config
+        for ours, theirs in zip(kept.tokenizers, made.tokenizers, strict=True):
+            assert ours.words == theirs.words

@@ -1,49 +1,56 @@
-"""A beam of two on the end of a sentence, and the branch that it drops."""
+"""Beams of two to four on a sentence, and the branches that they drop."""
 
 from literate.drawing import Drawing, same
 
 
-drawing = Drawing(height=216)
-ROWS = {  # height, the nodes of steps 8 to 10, the end, kept by a beam of 2
-    56: (
-        [("那", "that 0.36"), ("幅", "0.35"), ("画", "picture 0.18")],
-        ("了你。<eos>", "0.165，贪心 | 0.165, greedy"),
-        True,
-    ),
-    120: (
-        [("的", "0.27"), ("画", "picture 0.24"), ("。", "0.18")],
-        ("<eos>", "0.177，束宽 2 | 0.177, a beam of 2"),
-        True,
-    ),
-    184: (
-        [("。", "0.20")],
-        ("<eos>", "0.197，束宽 3 | 0.197, a beam of 3"),
-        False,
-    ),
-}
-COLUMNS = (132, 206, 280)
-END = 386
+Place = tuple[int, int]
 
-for x, step in zip(COLUMNS, (8, 9, 10), strict=True):
+
+drawing = Drawing(height=224)
+ROOT, COMMA, SELL, MEASURE, NEXT, END = (30, 96, 166, 236, 304, 398)
+
+
+def node(x: int, y: int, word: str, about: str, *, kept: bool) -> None:
+    drawing.text(x, y, same(word), bold=kept)
+    drawing.text(x, y + 16, same(about), small=True)
+
+
+def branch(start: Place, end: Place, *, kept: bool = True) -> None:
+    """A line between two nodes, by a corner where their heights differ."""
+    (x, y), (to_x, to_y) = start, end
+    corner = to_x - 30
+    points = [(x + 19, y), (corner, y), (corner, to_y), (to_x - 19, to_y)]
+    if y == to_y:
+        points = [points[0], points[-1]]
+    drawing.line(*points, dashed=not kept)
+
+
+def finish(x: int, y: int, words: str, about: str, *, kept: bool) -> None:
+    drawing.line((x + 19, y), (END - 46, y), dashed=not kept)
+    drawing.text(END, y, same(words) if words != "<eos>" else words, bold=True)
+    drawing.text(END, y + 16, about, small=True)
+
+
+for x, step in ((COMMA, 11), (SELL, 16), (MEASURE, 17), (NEXT, 18)):
     drawing.text(x, 16, f"第 {step} 步 | step {step}", small=True)
-drawing.text(40, 120, same("……了你"))
-drawing.text(40, 136, same("you 0.83"), small=True)
-for y, (nodes, (end, chance), kept) in ROWS.items():
-    start = (72, 120)
-    if y == start[1]:
-        drawing.line(start, (COLUMNS[0] - 18, y))
-    else:
-        drawing.line(
-            start, (90, 120), (90, y), (COLUMNS[0] - 18, y), dashed=not kept
-        )
-    x = COLUMNS[0]
-    for i, (word, probability) in enumerate(nodes):
-        x = COLUMNS[i]
-        if i:
-            drawing.line((COLUMNS[i - 1] + 18, y), (x - 18, y))
-        drawing.text(x, y, same(word), bold=kept)
-        drawing.text(x, y + 16, same(probability), small=True)
-    drawing.line((x + 18, y), (END - 48, y), dashed=not kept)
-    label = same(end) if end != "<eos>" else end
-    drawing.text(END, y, label, bold=True)
-    drawing.text(END, y + 16, chance, small=True)
+node(ROOT, 100, "……桥", "0.246", kept=True)
+branch((ROOT, 100), (COMMA, 100))
+node(COMMA, 100, "，", "0.173", kept=True)
+branch((COMMA, 100), (SELL, 100))
+node(SELL, 100, "……一", "0.087", kept=True)
+branch((SELL, 100), (MEASURE, 52))
+node(MEASURE, 52, "座", "0.041", kept=True)
+branch((MEASURE, 52), (NEXT, 52))
+node(NEXT, 52, "漂亮", "0.0174", kept=True)
+finish(NEXT, 52, "的石头。", "0.0119，贪心 | 0.0119, greedy", kept=True)
+branch((MEASURE, 52), (NEXT, 100), kept=False)
+node(NEXT, 100, "桥", "0.0138", kept=False)
+finish(NEXT, 100, "。", "0.0138，束宽 3 | 0.0138, beam of 3", kept=False)
+branch((SELL, 100), (MEASURE, 148))
+node(MEASURE, 148, "块", "0.028", kept=True)
+branch((MEASURE, 148), (NEXT, 148))
+node(NEXT, 148, "漂亮", "0.0171", kept=True)
+finish(NEXT, 148, "的石头。", "0.0123，束宽 2 | 0.0123, beam of 2", kept=True)
+branch((ROOT, 100), (COMMA, 196), kept=False)
+node(COMMA, 196, "。", "0.068", kept=False)
+finish(COMMA, 196, "<eos>", "0.0677，束宽 4 | 0.0677, beam of 4", kept=False)

@@ -4,22 +4,22 @@ from literate.drawing import Drawing, same
 
 
 COLUMNS = [45 + 74 * i for i in range(6)]
-READ = ("你", "那", "幅", "画", "了", "你")
-BEST = [  # of the chapter's model after 250 steps, from the eighth token on
-    ("那", "that 0.43"),
-    ("幅", "0.97"),
-    ("画", "picture 0.53"),
-    ("了", "0.99"),
-    ("你", "you 0.98"),
-    ("。", "0.92"),
+READ = ("一", "座", "漂亮", "的", "石头", "。")
+BEST = [  # of the kept model of 250 steps, from the 17th token on
+    ("座", "0.47"),
+    ("漂亮", "pretty 0.42"),
+    ("的", "0.99"),
+    ("石头", "stone 0.69"),
+    ("。", "1.00"),
+    ("<eos>", "1.00"),
 ]
 SECOND = [
-    ("的", "0.32"),
-    ("画", "0.02"),
-    ("在", "0.16"),
-    ("你", "0.01"),
-    ("我们", "us 0.00"),
-    ("那", "0.04"),
+    ("块", "0.32"),
+    ("桥", "bridge 0.34"),
+    ("。", "0.01"),
+    ("桥", "bridge 0.08"),
+    ("，", "0.00"),
+    ("？", "0.00"),
 ]
 
 drawing = Drawing(height=176)
@@ -30,7 +30,8 @@ for step, (x, read, best, second) in enumerate(columns):
     drawing.arrow((x, 26), box.top())
     drawing.arrow(box.bottom(), (x, 84))
     for y, (word, chance), bold in ((94, best, True), (136, second, False)):
-        drawing.text(x, y, same(word), bold=bold)
+        label = word if word == "<eos>" else same(word)
+        drawing.text(x, y, label, bold=bold)
         drawing.text(x, y + 16, same(chance), small=True)
     if step < 5:
         drawing.arrow((x + 17, 94), (x + 37, 94), (x + 37, 16), (x + 55, 16))
