@@ -1,4 +1,4 @@
-# Made from docs/transformer/beam-search.md (b2e1a2c5dfb3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/beam-search.md (f19b8f31d5a2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Exact search. Explained in "Beam search and exact search"."""
 
 import heapq
@@ -60,23 +60,25 @@ def exact_search(
             f"got {min_length}"
         )
     encoded = model.encode(*pad([source]))
-    queue: list[tuple[float, list[int]]] = [(0.0, [])]  # -log p, tokens
+    queue = [(0.0, Hypothesis())]  # -log p first
     best, n_calls = math.inf, 0
     while queue:
-        cost, token_ids = heapq.heappop(queue)
-        if token_ids[-1:] == [EOS]:
-            return Exact(Hypothesis(token_ids, -cost), n_calls)
-        if len(token_ids) == max_length:
+        cost, prefix = heapq.heappop(queue)
+        if prefix[-1:] == [EOS]:
+            return Exact(prefix, n_calls)
+        if len(prefix) == max_length:
             continue  # no room for <eos>
         if n_calls == max_calls:
             break
         n_calls += 1
-        logits = model.decode(torch.tensor([[BOS, *token_ids]]), *encoded)
+        logits = model.decode(torch.tensor([[BOS, *prefix]]), *encoded)
         costs = cost - logits[0, -1].double().log_softmax(-1)
-        if len(token_ids) + 1 < min_length:
+        if len(prefix) + 1 < min_length:
             costs[EOS] = math.inf
         best = min(best, float(costs[EOS]))
         for token_id in (costs <= best).nonzero()[:, 0].tolist():
-            child = [*token_ids, token_id]
-            heapq.heappush(queue, (float(costs[token_id]), child))
+            more = float(costs[token_id])
+            log_probs = *prefix.log_probs, cost - more
+            child = Hypothesis([*prefix, token_id], log_probs)
+            heapq.heappush(queue, (more, child))
     return Exact(None, n_calls)

@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoding.md (8169faf2dad3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (ceb961ef8af2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loop that generates, and how it chooses each token.
 
 Explained in the chapter "Decoding".
@@ -30,7 +30,6 @@ __all__ = [
     "greedy",
     "rows_to_keep",
     "sampler",
-    "suppressed",
 ]
 
 
@@ -44,29 +43,24 @@ def greedy(
     return logits.argmax(-1)
 
 
-def suppressed(
-    logits: Float[Tensor, "*batch vocab"], token_ids: Sequence[int]
-) -> Float[Tensor, "*batch vocab"]:
-    """Return logits by which none of these tokens is ever chosen."""
-    if not token_ids:
-        return logits
-    index = torch.tensor(token_ids, device=logits.device)
-    return logits.index_fill(-1, index, -torch.inf)
-
-
 class Hypothesis(list[int]):
     """Token ids that were generated, and how probable they are.
 
     Attributes:
-        log_prob: The sum of the tokens' log-probabilities, or NaN where
-            generate was not asked for it.
+        log_probs: The log-probability of each token after those before it, or
+            NaN where generate was not asked for it.
     """
 
     def __init__(
-        self, token_ids: Iterable[int] = (), log_prob: float = 0.0
+        self, token_ids: Iterable[int] = (), log_probs: Iterable[float] = ()
     ) -> None:
         super().__init__(token_ids)
-        self.log_prob = log_prob
+        self.log_probs = list(log_probs)
+
+    @property
+    def log_prob(self) -> float:
+        """The log-probability of the whole."""
+        return sum(self.log_probs)
 
 
 @torch.inference_mode()
@@ -77,7 +71,6 @@ def generate(
     *,
     max_length: int,
     next_token: NextToken = greedy,
-    suppress: Sequence[int] = (),
     eos_id: int | None = EOS,
     with_log_probs: bool = False,
 ) -> list[Hypothesis]:
@@ -89,10 +82,9 @@ def generate(
         lengths: How many tokens of each source are real.
         max_length: The most tokens of a translation.
         next_token: The strategy, such as greedy or what sampler returns.
-        suppress: Tokens that are never generated.
         eos_id: The token after which to stop, or None for none.
-        with_log_probs: Whether to sum log-probabilities, of the model and not
-            of next_token, which takes another look at all logits.
+        with_log_probs: Whether to keep log-probabilities, of the model and
+            not of next_token, which takes another look at all logits.
     """
     check_size("max_length", max_length)
     decoder = CachedDecoder(model) if isinstance(model, Transformer) else model
@@ -102,7 +94,7 @@ def generate(
     steps: list[tuple[Tensor, Tensor]] = []  # that are not read yet
     log_probs = torch.full(lengths.shape, math.nan)
     for n in range(1, max_length + 1):
-        token_ids = next_token(suppressed(logits, suppress))
+        token_ids = next_token(logits)
         if with_log_probs:
             log_probs = -F.cross_entropy(
                 logits.float(), token_ids, reduction="none"
@@ -116,7 +108,7 @@ def generate(
                 for row, token_id, log_prob in zip(rows, *column, strict=True):
                     if row[-1:] != [eos_id]:
                         row.append(token_id)
-                        row.log_prob += log_prob
+                        row.log_probs.append(log_prob)
             steps.clear()
             active = [row[-1] != eos_id for row in rows]
             if n == max_length or not any(active):
