@@ -7,7 +7,8 @@ Place = tuple[int, int]
 
 
 drawing = Drawing(height=224)
-ROOT, COMMA, SELL, MEASURE, NEXT, END = (30, 96, 166, 236, 304, 398)
+ROOT, COMMA, SELL, MEASURE, NEXT, END = (30, 96, 160, 236, 304, 398)
+WIDE = (ROOT, SELL)  # words with dots
 
 
 def node(x: int, y: int, word: str, about: str, *, kept: bool) -> None:
@@ -19,7 +20,8 @@ def branch(start: Place, end: Place, *, kept: bool = True) -> None:
     """A line between two nodes, by a corner where their heights differ."""
     (x, y), (to_x, to_y) = start, end
     corner = to_x - 30
-    points = [(x + 19, y), (corner, y), (corner, to_y), (to_x - 19, to_y)]
+    left, right = (28 if place in WIDE else 19 for place in (x, to_x))
+    points = [(x + left, y), (corner, y), (corner, to_y), (to_x - right, to_y)]
     if y == to_y:
         points = [points[0], points[-1]]
     drawing.line(*points, dashed=not kept)
