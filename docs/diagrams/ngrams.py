@@ -30,7 +30,7 @@ for n in range(1, 5):
             n_shared += 1
             drawing.box(x, y, wide, HIGH, same(piece))
         else:
-            drawing.box(x, y, wide, HIGH, same(piece), kind="x")
-            drawing.line((x, y + HIGH), (x + wide, y))
+            drawing.group(x, y, wide, HIGH)
+            drawing.text(x + wide / 2, y + HIGH / 2, same(piece))
     share = f"{n_shared}/{len(pieces)}"
     drawing.text(452, y + HIGH / 2, share, anchor="end")
