@@ -58,12 +58,12 @@ class Editions:
         return all(done for done, _ in answers), list(lines)
 
     def end(self) -> None:
-        """End the processes."""
-        for process in self.processes:
-            process.shutdown(wait=False, cancel_futures=True)
+        """End the processes, and then the threads that wait for them."""
         for child in multiprocessing.active_children():
             child.kill()
             child.join()
+        for process in self.processes:
+            process.shutdown(cancel_futures=True)
         self.processes = []
 
 

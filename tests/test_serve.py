@@ -80,8 +80,14 @@ class Serving:
                 continue
         return found
 
+    def heeds_ctrl_c(self) -> bool:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        ignored = int(status.split("SigIgn:")[1].split()[0], 16)
+        return not ignored & 1 << (signal.SIGINT - 1)
+
     def interrupt(self, *, all_of_them: bool) -> None:
         """Press Ctrl-C, which a terminal tells to a whole group; nothing may be left."""
+        wait_until(self.heeds_ctrl_c)  # not while it starts its processes
         if all_of_them:
             os.killpg(self.process.pid, signal.SIGINT)
         else:
