@@ -572,7 +572,7 @@ def test_importance_is_the_derivative_by_the_head() -> None:
 
 
 @pytest.mark.slow
-def test_one_seed_lies_within_the_recorded_spread() -> None:
+def test_one_seed_lies_near_the_recorded_spread() -> None:
     soft, sparse = (
         train_recall(kind, seed=0, steps=1600, rate=1e-2)
         for kind in (EagerAttention, SparsemaxAttention)

@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (11d3fa7ec875). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (5ecfcc715805). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What a translation should have kept of its source.
 
 Explained on the page "Confidence in a translation".
@@ -45,11 +45,14 @@ def find_lost(source: str, text: str, tokenizer: Tokenizer) -> list[str]:
         and len(tokenizer.encode(x)) > 1 + (not re.match(_HAN, x))
     ]
     kept = text.lower()
-    digits = re.findall(r"\d+", text)
+    there = {*re.findall(r"\d+|[a-z]+(?:-[a-z]+)*", kept)}
     numbers = [
         x
         for x in re.findall(r"\d+", source)
-        if x not in digits and not any(map(kept.__contains__, _spelt(x)))
+        if not any(
+            word in there if word.isascii() else word in kept
+            for word in (x, *_spelt(x))
+        )
     ]
     others = [x for x in [*names, *unknown] if x.lower() not in kept]
     return list(dict.fromkeys([*numbers, *others]))
@@ -57,6 +60,8 @@ def find_lost(source: str, text: str, tokenizer: Tokenizer) -> list[str]:
 
 def _spelt(number: str) -> list[str]:
     """Return a number in words of both languages, up to 99 and if round."""
+    if len(number) > 4:
+        return []
     n = int(number)
     words = list(_ROUND.get(n, ()))
     if n < 100:
