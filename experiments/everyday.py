@@ -136,7 +136,8 @@ class Recipe:
     batch_tokens: int = 2000
     max_steps: int = 4000
     warmup_steps: int = 400
-    precision: Precision = "fp32"
+    precision: Precision = "bf16"
+    watched: bool = False  # whether to keep the loss of each 250 steps
 
 
 def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
@@ -262,6 +263,12 @@ def directed(pairs: Sequence[Pair], directions: str) -> list[Pair]:
     return ways[directions]
 
 
+def kept_in(recipe: Recipe, seed: int) -> Path:
+    """Where the model of a recipe is kept."""
+    of = hashlib.sha256(repr((recipe, seed)).encode()).hexdigest()[:12]
+    return CACHE / f"{of}.safetensors"
+
+
 def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
     """Train a translator, or go on from its last checkpoint."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -301,19 +308,26 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
         examples = encode_pairs(rows, tokens, tokens)
     batches = TranslationBatches(examples, config)
     trainer = Trainer(model, batches, config, chunked_translation_loss)
-    of = hashlib.sha256(repr((recipe, seed)).encode()).hexdigest()[:12]
-    path = CACHE / f"{of}.safetensors"
+    path = kept_in(recipe, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     clock = path.with_suffix(".json")
+    watched = path.with_suffix(".bits.json")
     seconds = 0.0
+    bits: dict[int, list[float]] = {}
     if path.exists():
         load_checkpoint(path, trainer)
         seconds = json.loads(clock.read_text("utf-8"))
+        if recipe.watched:
+            bits = json.loads(watched.read_text("utf-8"))
     while len(trainer.losses) < config.max_steps:
         start = time.process_time()
         for _ in range(min(250, config.max_steps - len(trainer.losses))):
             trainer.step()
         seconds += time.process_time() - start
+        if recipe.watched:
+            found = bits_of(trainer, tokens, validation, recipe)
+            bits[len(trainer.losses)] = [*found.values()]
+            watched.write_text(json.dumps(bits), "utf-8")
         clock.write_text(json.dumps(seconds), "utf-8")
         save_checkpoint(path, trainer, (tokens, tokens))
         recent = trainer.losses[-100:]
@@ -331,19 +345,30 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
         * (8 if recipe.subword_dropout else 1),
         "training loss": sum(trainer.losses[-250:]) / 250,
     }
+    found = bits_of(trainer, tokens, validation, recipe)
+    facts |= {f"{direction} bits": x for direction, x in found.items()}
+    return Trained(Translator(model.eval(), tokens, tokens), facts)
+
+
+def bits_of(
+    trainer: Trainer,
+    tokens: BPETokenizer,
+    validation: Sequence[Pair],
+    recipe: Recipe,
+) -> dict[str, float]:
+    """The loss of each direction, in bits a character of the target."""
+    bits = {}
     for direction in ("en-zh", "zh-en"):
         if recipe.directions in ("both", direction):
             held_out = directed(validation, direction)
-            found = TranslationBatches(
-                encode_pairs(held_out, tokens, tokens), config
+            batches = TranslationBatches(
+                encode_pairs(held_out, tokens, tokens), trainer.config
             )
-            n_tokens = sum(len(target) - 1 for _, target in found.examples)
+            n_tokens = sum(len(target) - 1 for _, target in batches.examples)
             n_characters = sum(len(target) for _, target in held_out)
-            loss = validation_loss(trainer, found)
-            facts[f"{direction} bits"] = (  # a character of the target
-                loss * n_tokens / n_characters / math.log(2)
-            )
-    return Trained(Translator(model.eval(), tokens, tokens), facts)
+            nats = validation_loss(trainer, batches) * n_tokens
+            bits[direction] = nats / n_characters / math.log(2)
+    return bits
 
 
 def exam(pairs: Sequence[Pair], direction: str) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (0d19bb896fd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (fb572620dd17). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate. Explained on the page "The command line"."""
 
 import time
@@ -19,7 +19,7 @@ from attention_book.cli.translate import check_line
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import CORPUS_HELP, load_corpus
 from attention_book.generation.scores import references_of, score
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation.translator import EVERYDAY, Translator
 from attention_book.tokenizers.directions import space_scripts
 from attention_book.tokenizers.punctuation import detokenize
 
@@ -29,8 +29,8 @@ __all__ = []
 
 @app.command("evaluate")
 def _evaluate(
-    model: ModelFile = GRAMMAR,
-    corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
+    corpus: Annotated[str, Option(help=CORPUS_HELP)],
+    model: ModelFile = EVERYDAY,
     n: Annotated[
         int, Option("--n", "-n", help="How many of each test.", min=1)
     ] = 1000,

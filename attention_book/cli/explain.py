@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (b64b1ced0d1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (eb1233489e83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command explain. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from attention_book.cli.app import (
 from attention_book.cli.options import BeamSize
 from attention_book.cli.translate import check_line, doubt
 from attention_book.generation.classifier import DIGITS, Classifier
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation.translator import EVERYDAY, Translator
 from attention_book.interpret.explanations import (
     Explanation,
     explain_image,
@@ -63,7 +63,7 @@ def _explain(
         name = text or ""
         if not name.strip():
             raise ValueError("nothing to explain, got 0 words")
-        translator = Translator.load(model or GRAMMAR)
+        translator = Translator.load(model or EVERYDAY)
         check_line(translator, name)
         found = explain_sentence(translator, name, beam_size=beam)
         (sure,) = translator.translate_with_confidence([name], beam_size=beam)

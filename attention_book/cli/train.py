@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (2d8dbe1e1dd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (a762468a23f5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import errno
@@ -222,7 +222,7 @@ def _train(
             )
             raise typer.Exit(128 + signals[0])
         command = ["attention-book", "evaluate", "--model", str(out)]
-        command += [] if corpus == "grammar" else ["--corpus", corpus]
+        command += ["--corpus", corpus]
         echo(f"{out}: done; try: {shlex.join(command)}")
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d6a94a6edb5f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (0ce7de72afd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command translate. Explained on the page "The command line"."""
 
 import itertools
@@ -30,7 +30,7 @@ from attention_book.cli.options import (
 from attention_book.compute import ComputeConfig, get_compute_config
 from attention_book.generation.alignment import cross_weights
 from attention_book.generation.confidence import Translation
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation.translator import EVERYDAY, Translator
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 
@@ -51,7 +51,7 @@ def _translate(
         Path | None,
         Option(help="Translate each line of this file; - is standard input."),
     ] = None,
-    model: ModelFile = GRAMMAR,
+    model: ModelFile = EVERYDAY,
     checkpoint: Annotated[
         Path | None,
         Option(help="A folder with a Marian model, instead of --model."),
@@ -69,7 +69,7 @@ def _translate(
     """Translate English sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
-    if checkpoint and model != GRAMMAR:
+    if checkpoint and model != EVERYDAY:
         raise typer.BadParameter("give --model or --checkpoint, not both")
     weights = checkpoint / "model.safetensors" if checkpoint else model
     n_bytes = weights.stat().st_size
@@ -117,7 +117,6 @@ def _load(
     return Translator(found.model, source, target, compute)
 
 
-_EXAMPLE = '"Yesterday Tom found a key in the garden."'
 _CHUNK = 128  # lines that are translated together
 _MAX_BYTES = 1_000_000  # of a line
 
@@ -176,7 +175,7 @@ def check_line(translator: Translator, text: str) -> None:
         by_words = isinstance(translator.source, WordTokenizer)
         if by_words and "unknown" in str(error):
             n = len(translator.source) - len(SPECIAL_TOKENS)
-            known = f" (this model knows {n}, as in {_EXAMPLE})"
+            known = f" (this model knows {n})"
         raise ValueError(f"{error}{known}") from None
 
 
@@ -227,13 +226,10 @@ def _translate_lines(
 
 
 def doubt(translation: Translation) -> str:
-    """Say what got lost, or how unsure the model is and what it knows."""
+    """Say what got lost, or how unsure the model is."""
     if lost := escape_controls(", ".join(translation.lost)):
         return f"not sure of this one: it has lost {lost}"
-    return (
-        f"not sure of this one ({translation.confidence:.0%}); it knows "
-        f"simple sentences, one at a time, like {_EXAMPLE}"
-    )
+    return f"not sure of this one ({translation.confidence:.0%})"
 
 
 def _to_json(line: _Line, translation: Translation) -> str:

@@ -1,0 +1,111 @@
+"""The search for a translator of everyday sentences: one choice at a time.
+
+A small translator of both directions learns from a third of the pairs, for
+as many epochs as the large one from all of them is to have; each arm changes
+one thing. What would refute a choice: that its arm is no better than the base
+by more than seeds differ. All are scored on validation sentences.
+
+To train arms beforehand, in several processes: `python -m
+experiments.everyday_search 0 2` takes every second one, from the first on.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from attention_book.generation.scores import score
+from experiments.everyday import Recipe, exam, kept_in, pairs_of, train
+from experiments.record import spread
+
+
+SEEDS = range(3)
+BASE = Recipe(n_pairs=9000, dropout=0.3, max_steps=1500, warmup_steps=200)
+ARMS = {
+    "base": BASE,
+    "dropout 0.1": replace(BASE, dropout=0.1),
+    "dropout 0.4": replace(BASE, dropout=0.4),
+    "2,000 subwords": replace(BASE, vocab_size=2000),
+    "8,000 subwords": replace(BASE, vocab_size=8000),
+    "characters joined": replace(BASE, characters_apart=False),
+    "subword dropout": replace(BASE, subword_dropout=0.1),
+    "no smoothing": replace(BASE, label_smoothing=0.0),
+    "3 + 3 layers": replace(BASE, n_layers=3, n_decoder_layers=3),
+    "two tables": replace(BASE, share_embeddings=False),
+    "one direction, en-zh": replace(BASE, directions="en-zh"),
+    "one direction, zh-en": replace(BASE, directions="zh-en"),
+    "copies too": replace(BASE, more="copies"),
+    "dictionary too": replace(BASE, more="cedict"),
+    "catalogues too": replace(BASE, more="catalogues"),
+    "grammar too": replace(BASE, more="grammar"),
+}
+TITLES = {
+    "base": "出发点 | the base",
+    "dropout 0.1": "随机失活 0.1 | dropout 0.1",
+    "dropout 0.4": "随机失活 0.4 | dropout 0.4",
+    "2,000 subwords": "2,000 个子词 | 2,000 subwords",
+    "8,000 subwords": "8,000 个子词 | 8,000 subwords",
+    "characters joined": "汉字可以连成词 | Chinese characters may join",
+    "subword dropout": "子词失活 0.1 | subword dropout 0.1",
+    "no smoothing": "没有标签平滑 | no label smoothing",
+    "3 + 3 layers": "三层加三层 | 3 + 3 layers",
+    "two tables": "两张嵌入表 | two tables of embeddings",
+    "one direction, en-zh": "只学英译汉 | only English to Chinese",
+    "one direction, zh-en": "只学汉译英 | only Chinese to English",
+    "copies too": "加上教抄写的 | with copies",
+    "dictionary too": "加上词典 | with a dictionary",
+    "catalogues too": "加上消息目录 | with catalogues",
+    "grammar too": "加上小语法 | with the small grammar",
+}
+
+
+def measure(name: str, recipe: Recipe, seed: int) -> dict[str, float]:
+    """Train an arm, and score it on the validation sentences."""
+    path = kept_in(recipe, seed).with_suffix(".scores.json")
+    if not path.exists():
+        trained = train(recipe, seed, f"{name}, seed {seed}:")
+        found = dict(trained.facts)
+        _, validation = pairs_of(recipe)
+        for direction in ("en-zh", "zh-en"):
+            if recipe.directions in ("both", direction):
+                known = exam(validation, direction)
+                outputs = trained.translator.translate([*known])
+                scores = score(outputs, [*known.values()])
+                for metric, value in scores._asdict().items():
+                    found[f"{direction} {metric}"] = value
+        path.write_text(json.dumps(found), "utf-8")
+    kept: dict[str, float] = json.loads(path.read_text("utf-8"))
+    return {f"{name}: {key}": value for key, value in kept.items()}
+
+
+def run(seed: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, recipe in ARMS.items():
+        found |= measure(name, recipe, seed)
+    return found
+
+
+def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
+    columns = {
+        "en-zh bits": "英译汉，比特 | en–zh, bits",
+        "zh-en bits": "汉译英，比特 | zh–en, bits",
+        "en-zh chrf": "英译汉，chrF | en–zh, chrF",
+        "zh-en chrf": "汉译英，chrF | zh–en, chrF",
+    }
+
+    def cell(name: str, key: str) -> str:
+        values: Sequence[float] = results.get(f"{name}: {key}", ())
+        return spread(values, 2 if "bits" in key else 1) if values else "—"
+
+    rows = [["改了什么 | what is changed", *columns.values()]]
+    for name in ARMS:
+        rows.append([TITLES[name], *(cell(name, key) for key in columns)])
+    return {"arms": rows}
+
+
+if __name__ == "__main__":
+    first, step = map(int, sys.argv[1:])
+    jobs = [(name, seed) for seed in SEEDS for name in ARMS]
+    for arm, seed in jobs[first::step]:
+        measure(arm, ARMS[arm], seed)
