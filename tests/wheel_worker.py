@@ -31,7 +31,8 @@ def main(wheel: Path, sdist: Path) -> None:
         )
         for name in modules
     ), modules
-    assert any(name.endswith("licenses/LICENSE") for name in inside)
+    for name in ("LICENSE", "NOTICE"):
+        assert any(path.endswith(f"licenses/{name}") for path in inside)
 
     with tarfile.open(sdist) as archive:
         parts = [name.split("/", 1)[1] for name in archive.getnames()]

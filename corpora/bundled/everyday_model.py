@@ -31,6 +31,7 @@ from attention_book.generation import EVERYDAY, Calibration, Translator
 from attention_book.generation.lost import find_lost
 from attention_book.generation.scores import references_of
 from attention_book.tokenizers.directions import space_scripts
+from corpora.exam import VERDICTS, read_exam, read_rows
 
 
 ABOUT = {  # goes into the file
@@ -38,8 +39,6 @@ ABOUT = {  # goes into the file
     "(tatoeba.org) and its contributors, as manythings.org/anki has them.",
     "licence": "Tatoeba: CC BY 2.0 FR",
 }
-EXAM = Path(__file__).parents[1] / "exam"
-VERDICTS = EXAM / "verdicts.tsv"
 JUDGED = Path(__file__).with_name("results") / "everyday-judged.tsv"
 RESULTS = JUDGED.with_name("everyday-model.json")
 DIRECTIONS = ("en-zh", "zh-en")
@@ -62,13 +61,8 @@ class Answer(NamedTuple):
 
     text: str
     mean_log_prob: float  # of its tokens
+    n_tokens: int
     is_whole: bool  # nothing got lost
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Read a table of tab-separated columns."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, dialect="excel-tab"))
 
 
 def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -86,7 +80,7 @@ def exam_questions() -> list[Question]:
     """The exam in both directions: everyday sentences, and from outside."""
     questions = []
     for name in ("everyday", "outside"):
-        for i, row in enumerate(read_rows(EXAM / f"{name}.tsv"), 1):
+        for i, row in enumerate(read_exam(name), 1):
             english = row["english"], row["english_2"]
             chinese = row["chinese"], row["chinese_2"]
             questions += [
@@ -125,7 +119,7 @@ def answer(
         text = translator.target.decode(found)
         lost = find_lost(question.source, text, translator.source)
         mean = found.log_prob / len(found)
-        answers.append(Answer(text, mean, not lost))
+        answers.append(Answer(text, mean, len(found), not lost))
     return answers
 
 
@@ -282,6 +276,7 @@ def write_sheets(translator: Translator, corpus: str, folder: Path) -> None:
                 row |= {"source": x.source, "translation": y.text}
             row |= {
                 "mean_log_prob": f"{y.mean_log_prob:.4f}",
+                "tokens": y.n_tokens,
                 "whole": "-+"[y.is_whole],
             }
             rows.append(row)
