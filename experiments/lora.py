@@ -16,7 +16,7 @@ from experiments.sentence_models import best
 
 SEEDS = range(3)
 LABELLED = (30, 300)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 STEPS = 300
 ARMS = {
     0: "只训练输出头 | the head alone",

@@ -23,7 +23,7 @@ PARTS = (
     "train",
 )
 STEPS = 1_000
-LONGER = 2_000
+LONGER = 3_000
 MASKS = {  # what becomes of a chosen token; the rest stays as it is
     "80/10/10": {},
     "always": {"mask_replace_prob": 1.0, "random_replace_prob": 0.0},
