@@ -1,4 +1,4 @@
-# Made from docs/source/translator.md (6cac1f314a33). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/translator.md (15c19ae2bfc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained on the page "The translator"."""
 
 import contextlib
@@ -53,7 +53,8 @@ class Translator:
         source: The tokenizer of the source.
         target: The tokenizer of the target.
         compute: The device and precision.
-        calibration: How likely a translation is right, by its probability.
+        calibration: How likely a translation is right, by its probability;
+            None leaves that as it is.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Translator:
         target: Tokenizer,
         compute: ComputeConfig = ON_CPU,
         *,
-        calibration: Calibration = Calibration(),
+        calibration: Calibration | None = None,
     ) -> None:
         if not isinstance(model, Transformer):
             raise ValueError(
@@ -79,7 +80,7 @@ class Translator:
         self.compute = compute
         prefixes = getattr(source, "prefixes", [])
         self.is_bidirectional = prefixes == list(DIRECTIONS)
-        self.calibration = calibration
+        self.calibration = calibration or Calibration()
         self.decoder = _make_decoder(self.model, compute)
         n_parameters = sum(x.numel() for x in self.model.parameters())
         self.is_small = n_parameters <= _ONE_THREAD
