@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (0ce7de72afd8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (8fe569e8aa43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command translate. Explained on the page "The command line"."""
 
 import itertools
@@ -66,7 +66,7 @@ def _translate(
         bool, Option("--json", help="Print an object with its confidence.")
     ] = False,
 ) -> None:
-    """Translate English sentences, by default with the book's model."""
+    """Translate sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
     if checkpoint and model != EVERYDAY:
