@@ -19,6 +19,7 @@ import itertools
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -283,6 +284,26 @@ def write_sheets(translator: Translator, corpus: str, folder: Path) -> None:
         write_rows(folder / f"{name}-answers.tsv", rows)
 
 
+def results_of(calibration: Calibration) -> dict[str, Any]:
+    """What the verdicts say of the model, to be written down."""
+    rows = read_rows(VERDICTS)
+    everything = judged(rows, calibration)
+    parts: dict[str, list[Judged]] = {}
+    for row, found in zip(rows, everything, strict=True):
+        parts.setdefault(f"{row['set']}, {row['direction']}", []).append(found)
+    return {
+        "bytes": EVERYDAY.stat().st_size,
+        "calibration": calibration._asdict(),
+        "exam": {
+            name: summarize(part)
+            for name, part in (parts | {"all": everything}).items()
+        },
+        "kinds": dict(Counter(row["kind"] for row in rows if row["kind"])),
+        "reliability": reliability(everything),
+        "validation": summarize(judged(read_rows(JUDGED), calibration)),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trained", type=Path)
@@ -294,36 +315,11 @@ def main() -> None:
         translator.calibration = calibrate(read_rows(JUDGED))
     translator.save(EVERYDAY, torch.int8, **ABOUT)
     if options.sheet:
-        as_shipped = Translator.load()
-        write_sheets(as_shipped, options.corpus, options.sheet)
+        write_sheets(Translator.load(), options.corpus, options.sheet)
         return
-    rows = judged(read_rows(VERDICTS), translator.calibration)
-    parts = [
-        (name, direction)
-        for name in ("everyday", "outside")
-        for direction in DIRECTIONS
-    ]
-    found = {
-        f"{name}, {direction}": summarize(
-            [
-                x
-                for x, row in zip(rows, read_rows(VERDICTS), strict=True)
-                if (row["set"], row["direction"]) == (name, direction)
-            ]
-        )
-        for name, direction in parts
-    }
-    results = {
-        "bytes": EVERYDAY.stat().st_size,
-        "calibration": translator.calibration._asdict(),
-        "exam": found | {"all": summarize(rows)},
-        "reliability": reliability(rows),
-        "validation": summarize(
-            judged(read_rows(JUDGED), translator.calibration)
-        ),
-    }
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
-    print(RESULTS.read_text())
+    results = results_of(translator.calibration)
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+    print(RESULTS.read_text("utf-8"))
 
 
 if __name__ == "__main__":
