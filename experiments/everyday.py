@@ -138,6 +138,7 @@ class Recipe:
     warmup_steps: int = 400
     precision: Precision = "bf16"
     watched: bool = False  # whether to keep the loss of each 250 steps
+    averaged: bool = False  # over five points of the last 250 steps
 
 
 def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
@@ -163,6 +164,8 @@ def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
         ]
     elif recipe.more == "copies":
         train = with_copies(train)
+    elif recipe.more == "back-translations":
+        train = [*train, *back_translated(recipe, train)]
     elif recipe.more == "cedict":
         train = [*train, *read_cedict(os.environ["EVERYDAY_CEDICT"], train)]
     elif recipe.more == "cedict in frames":
@@ -171,6 +174,27 @@ def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
     elif recipe.more:
         raise ValueError(f"wanted data of a known name, got {recipe.more!r}")
     return train, validation
+
+
+def back_translated(recipe: Recipe, pairs: Sequence[Pair]) -> list[Pair]:
+    """Each sentence of pairs with what a model makes of it.
+
+    The model is that of seed 0 which learnt from the pairs alone.
+
+    Source: Sennrich et al. (2016), §3, who take other sentences.
+    """
+    recipe = dataclasses.replace(recipe, more="", averaged=False)
+    path = kept_in(recipe, 0).with_suffix(".back.json")
+    if not path.exists():
+        translator = train(recipe, 0, "to translate back:").translator
+        english, chinese = zip(*pairs, strict=True)
+        found = [
+            *zip(translator.translate(chinese), chinese, strict=True),
+            *zip(english, translator.translate(english), strict=True),
+        ]
+        path.write_text(json.dumps(found, ensure_ascii=False), "utf-8")
+    kept = json.loads(path.read_text("utf-8"))
+    return [(source, target) for source, target in kept if source and target]
 
 
 def read_cedict(path: str, train: Sequence[Pair]) -> list[Pair]:
@@ -321,8 +345,11 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
             bits = json.loads(watched.read_text("utf-8"))
     while len(trainer.losses) < config.max_steps:
         start = time.process_time()
+        points = []
         for _ in range(min(250, config.max_steps - len(trainer.losses))):
             trainer.step()
+            if recipe.averaged and len(trainer.losses) % 50 == 0:
+                points.append([x.detach().clone() for x in model.parameters()])
         seconds += time.process_time() - start
         if recipe.watched:
             found = bits_of(trainer, tokens, validation, recipe)
@@ -337,6 +364,11 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
             f"{sum(recent) / len(recent):.3f} {seconds:.0f} s",
             flush=True,
         )
+        if recipe.averaged and len(trainer.losses) == config.max_steps:
+            with torch.no_grad():
+                for x, *each in zip(model.parameters(), *points, strict=True):
+                    x.copy_(torch.stack(each).mean(0))
+            save_checkpoint(path, trainer, (tokens, tokens))
     facts = {
         "seconds": seconds,
         "parameters": sum(p.numel() for p in model.parameters()),

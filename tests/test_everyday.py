@@ -1,11 +1,13 @@
 """What the experiments on everyday sentences share, on made-up pairs."""
 
+import dataclasses
 import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from attention_book.data.sources import both_directions
 from attention_book.data.split import make_split
@@ -158,3 +160,34 @@ def test_the_least_loss_on_the_way_counts(pairs_file: Path) -> None:
         "it: en-zh": 0.5 * found["it: en-zh"],
         "it: zh-en": 0.5 * found["it: zh-en"],
     }
+
+
+def test_the_last_weights_are_averaged(pairs_file: Path) -> None:
+    recipe = Recipe(
+        vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
+        batch_tokens=300, max_steps=100, precision="fp32",
+    )  # fmt: skip
+    averaged = dataclasses.replace(recipe, averaged=True)
+    last, mean = (everyday.train(x, 0).translator for x in (recipe, averaged))
+    weights = [x.model.target_embedding.tokens.weight for x in (last, mean)]
+    assert not torch.equal(*weights)
+    assert torch.allclose(*weights, atol=0.1)
+    again = everyday.train(averaged, 0).translator  # as it was kept
+    assert torch.equal(weights[1], again.model.target_embedding.tokens.weight)
+
+
+def test_sentences_are_translated_back(pairs_file: Path) -> None:
+    recipe = Recipe(
+        vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
+        batch_tokens=300, max_steps=2, n_pairs=5, more="back-translations",
+    )  # fmt: skip
+    plain, _ = pairs_of(dataclasses.replace(recipe, more=""))
+    path = everyday.kept_in(dataclasses.replace(recipe, more=""), 0)
+    path.parent.mkdir(parents=True)
+    made = [("x", "甲"), ("", "乙")]
+    path.with_suffix(".back.json").write_text(json.dumps(made), "utf-8")
+    train, _ = pairs_of(recipe)
+    assert train == [*plain, ("x", "甲")]
+    path.with_suffix(".back.json").unlink()
+    train, _ = pairs_of(recipe)
+    assert train[:5] == plain
