@@ -1,56 +1,14 @@
-# Made from docs/source/texts.md (c8ba78150581). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (b9cb8fbf447a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Readers of sentence pairs. Explained on the page "Real corpora"."""
 
-import gettext
-import struct
-import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 
-__all__ = [
-    "CATALOGUES",
-    "Pair",
-    "read_catalogues",
-    "read_dataset",
-    "read_tsv",
-]
+__all__ = ["Pair", "read_dataset", "read_tsv"]
 
 
 Pair = tuple[str, str]  # source, target
-CATALOGUES = [  # folders where systems keep what their programs say
-    "/usr/share/locale",
-    "/usr/share/locale-langpack",
-    "/usr/local/share/locale",
-    "/opt/homebrew/share/locale",
-]
-
-
-def read_catalogues(
-    language: str = "zh_CN", folders: Iterable[str | Path] = CATALOGUES
-) -> list[Pair]:
-    """Read the messages of this machine's programs, with translations.
-
-    Plural forms come as the singular; catalogues that can't be read are
-    left out with a warning.
-    """
-    pairs: dict[str, str] = {}
-    for folder in folders:
-        for path in sorted(Path(folder).glob(f"{language}/*/*.mo")):
-            try:
-                with path.open("rb") as file:
-                    found = gettext.GNUTranslations(file)
-            except (OSError, ValueError, LookupError, struct.error) as error:
-                warnings.warn(f"{path}: left out: {error}", stacklevel=2)
-                continue
-            # gettext looks up and does not list: there is no public way
-            for key, text in vars(found)["_catalog"].items():
-                message, form = key if isinstance(key, tuple) else (key, 0)
-                if form == 0 and message:  # an empty one is the heading
-                    # a context may stand before the message
-                    pairs.setdefault(message.split("\x04")[-1], text)
-    return list(pairs.items())
 
 
 def read_tsv(path: str | Path) -> list[Pair]:
