@@ -357,7 +357,7 @@ def test_options_that_make_no_sense_are_one_line(
         ("--batch-tokens", 3, "batch_tokens must be"),
         ("--precision", "tf32", "tf32 is for cuda, got device cpu"),
         ("--corpus", "grammar", "--vocab-size and --both-directions are for"),
-        ("--corpus", "klingon", "grammar, dataset:NAME or a"),
+        ("--corpus", "klingon", "corpus must be grammar or a"),
     ]:
         assert said in error_of(*train, option, value)
     nowhere = tmp_path / "no" / "model.safetensors"

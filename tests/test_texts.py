@@ -4,16 +4,14 @@ import itertools
 import json
 import re
 import string
-import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from attention_book.data.cleaning import clean, split_pairs
 from attention_book.data.copies import with_copies
-from attention_book.data.readers import read_dataset, read_tsv
+from attention_book.data.readers import read_tsv
 from attention_book.data.similarity import SimilarTexts, dedup_key
 from attention_book.data.sources import (
     both_directions,
@@ -64,80 +62,6 @@ def test_a_bad_text_is_named_with_its_line(
     with pytest.raises(ValueError, match=f"^{path}{message}") as caught:
         read_tsv(path)
     assert "\n" not in str(caught.value)
-
-
-@pytest.fixture
-def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for rows; the library looks nowhere else."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    import datasets
-
-    monkeypatch.setattr(
-        datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache"
-    )
-    datasets.disable_progress_bars()
-    folder = tmp_path / "rows"
-    folder.mkdir()
-    return folder
-
-
-def write_rows(folder: Path, rows: list[object]) -> str:
-    lines = "\n".join(json.dumps(row) for row in rows)
-    (folder / "train.jsonl").write_text(lines, "utf-8")
-    return str(folder)
-
-
-@pytest.mark.filterwarnings("default")
-def test_data_sets_are_read(offline: Path) -> None:
-    flat = [{"en": e, "zh": z} for e, z in GOOD]
-    deep = [{"id": i, "translation": row} for i, row in enumerate(flat)]
-    assert read_dataset(write_rows(offline, flat)) == GOOD
-    assert read_dataset(write_rows(offline, deep), "zh", "en") == [
-        (z, e) for e, z in GOOD
-    ]
-    with pytest.raises(ValueError, match=r"wanted texts en and de in row 0"):
-        read_dataset(str(offline), target="de")
-    with pytest.raises(ValueError, match=r"rows: wanted texts .* in row 1"):
-        read_dataset(write_rows(offline, [flat[0], {"en": "a", "zh": None}]))
-    with pytest.raises(ValueError, match="test"):
-        read_dataset(str(offline), split="test")
-    (offline / "train.jsonl").write_text("{no rows", "utf-8")
-    with pytest.raises(ValueError, match=f"^{offline}: "):
-        read_dataset(str(offline))
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_colon_leads_to_a_configuration(
-    offline: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(offline.parent)
-    parts = ""
-    for language in ("zh", "de"):
-        row = json.dumps({"en": "good", language: f"good in {language}"})
-        (offline / f"{language}.jsonl").write_text(row)
-        parts += f"- config_name: en-{language}\n"
-        parts += f"  data_files: {language}.jsonl\n"
-    (offline / "README.md").write_text(f"---\nconfigs:\n{parts}---\n")
-    for language in ("zh", "de"):
-        found = read_dataset(f"rows:en-{language}", target=language)
-        assert found == [("good", f"good in {language}")]
-
-
-@pytest.mark.parametrize(
-    ("library", "use"),
-    [
-        ("datasets", lambda: read_dataset("any")),
-    ],
-)
-def test_a_missing_library_is_named(
-    library: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(
-        ImportError, match=f"^run first: pip install {library}$"
-    ):
-        use()
 
 
 @pytest.mark.parametrize(
