@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (f49bd88e7772). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (2473e5ca0c05). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -99,7 +99,6 @@ if TYPE_CHECKING:
     from .models.vit import ViT as ViT
     from .tokenizers.bpe import BPETokenizer as BPETokenizer
     from .tokenizers.words import WordTokenizer as WordTokenizer
-    from .data.audio import load_wave as load_wave
     from .data.spectrogram import log_mel_spectrogram as log_mel_spectrogram
     from .training.chunked_loss import (
         chunked_translation_loss as chunked_translation_loss,
