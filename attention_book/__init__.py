@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (2473e5ca0c05). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (d5336ddb20eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -144,7 +144,6 @@ if TYPE_CHECKING:
         equalized_odds_difference as equalized_odds_difference,
     )
     from .interpret.attribution import (
-        attribution_patching as attribution_patching,
         input_x_gradient as input_x_gradient,
         integrated_gradients as integrated_gradients,
     )
