@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -505,17 +504,6 @@ def test_a_second_ctrl_c_ends_a_run_at_once(
     monkeypatch.setattr(Trainer, "step", interrupted)
     assert "saved" not in invoke(*train).output
     assert len(read_tensors(out)[0]["losses"]) == 0
-
-
-def test_a_run_begins_only_where_its_checkpoints_will_fit(
-    train: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nearly = shutil._ntuple_diskusage(10**6, 10**6, 10_000)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: nearly)
-    line = error_of(*train)
-    assert re.search(
-        r"wanted [\d,]+ bytes for checkpoints, got 10,000 f", line
-    )
 
 
 def test_a_file_that_another_run_keeps_is_refused_or_waited_for(
