@@ -27,7 +27,7 @@ import torch
 from attention_book.compute import Precision
 from attention_book.data.cleaning import clean
 from attention_book.data.copies import with_copies
-from attention_book.data.readers import Pair, read_catalogues
+from attention_book.data.readers import Pair
 from attention_book.data.sources import Corpus, both_directions, load_corpus
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
@@ -45,6 +45,7 @@ from attention_book.training import (
     validation_loss,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
+from experiments.catalogues import read_catalogues
 
 
 CACHE = Path(__file__).parents[1] / ".cache" / "experiments" / "everyday"

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -113,7 +112,7 @@ def test_sentences_come_from_arguments_or_standard_input(
     assert run("translate", *words, *texts, "--beam", 3) == wanted
     found = invoke("translate", *words, "Tom chases Jerry.", "\udcff\udcfe")
     assert found.exit_code == 1
-    said = r"attention-book: line 2: unknown words: \udcff \udcfe "
+    said = r"attention-book: line 2: unknown words: \udcff \udcfe"
     assert found.stderr.startswith(said)
 
 
@@ -184,7 +183,7 @@ def test_each_line_keeps_its_place_whatever_is_wrong_with_others(
         assert found.exit_code == 1
         assert found.stdout.split("\n") == [*lines, ""]
         fox, byte, nul = found.stderr.splitlines()
-        assert fox.startswith(f"attention-book: {name}:4: unknown words: fox ")
+        assert fox.startswith(f"attention-book: {name}:4: unknown words: fox")
         assert byte.endswith(f"{name}:5: wanted UTF-8, got byte 0xe9 at 3")
         assert nul.endswith(f"{name}:6: wanted text, got a NUL byte")
 
@@ -253,7 +252,7 @@ def test_json_has_an_object_for_each_line(words: list[object]) -> None:
     assert "汤姆" in found.stdout
     assert [*rows[0]] == ["source", "translation", "confidence", "sure"]
     assert [*rows[3]] == [*rows[0], "error"]
-    assert rows[3]["error"].startswith("unknown words: fox (")
+    assert rows[3]["error"].startswith("unknown words: fox")
 
 
 def test_a_translation_is_one_line_and_no_command_of_the_terminal(
@@ -313,9 +312,8 @@ def test_what_can_not_be_translated_is_one_line(
     ]:
         assert said in error_of("translate", "Tom.", "--model", model)
     line = error_of("translate", *words, "Tom chases a unicorn quickly.")
-    assert re.search(r"unknown words: unicorn quickly \(this .* \d+\)", line)
+    assert line.endswith("unknown words: unicorn quickly\n")
     line = error_of("translate", *words, "Tom " * 10_001)
-    assert "this model knows" not in line  # all the words are known
     hostile = "\x1b[31mtom\x07" + "x" * 100_000
     line = error_of("translate", *words, hostile)
     assert r"unknown words: \u001b" in line
@@ -357,7 +355,7 @@ def test_options_that_make_no_sense_are_one_line(
         ("--batch-tokens", 3, "batch_tokens must be"),
         ("--precision", "tf32", "tf32 is for cuda, got device cpu"),
         ("--corpus", "grammar", "--vocab-size and --both-directions are for"),
-        ("--corpus", "klingon", "grammar, catalogues, dataset:NAME or a"),
+        ("--corpus", "klingon", "corpus must be grammar or a"),
     ]:
         assert said in error_of(*train, option, value)
     nowhere = tmp_path / "no" / "model.safetensors"
@@ -508,17 +506,6 @@ def test_a_second_ctrl_c_ends_a_run_at_once(
     assert len(read_tensors(out)[0]["losses"]) == 0
 
 
-def test_a_run_begins_only_where_its_checkpoints_will_fit(
-    train: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nearly = shutil._ntuple_diskusage(10**6, 10**6, 10_000)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: nearly)
-    line = error_of(*train)
-    assert re.search(
-        r"wanted [\d,]+ bytes for checkpoints, got 10,000 f", line
-    )
-
-
 def test_a_file_that_another_run_keeps_is_refused_or_waited_for(
     train: list[object], out: Path
 ) -> None:
@@ -637,7 +624,7 @@ def test_a_sentence_is_explained(words: list[object], tmp_path: Path) -> None:
     page = html.read_text("utf-8")
     assert '<th scope="row">杰瑞</th>' in page
     said = error_of("explain", *words, "Tom chases xyzzy.", "--html", html)
-    assert "unknown words: xyzzy (this model knows" in said
+    assert "unknown words: xyzzy" in said
     assert html.read_text("utf-8") == page
     assert "nothing to explain, got 0 words" in error_of("explain", " ")
     found = invoke("explain", "Tom jumped.", "--html", "tom.safetensors")

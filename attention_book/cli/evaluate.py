@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (fb572620dd17). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (479756a326b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate. Explained on the page "The command line"."""
 
 import time
@@ -15,7 +15,6 @@ from attention_book.cli.options import (
     ModelFile,
     PrecisionName,
 )
-from attention_book.cli.translate import check_line
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import CORPUS_HELP, load_corpus
 from attention_book.generation.scores import references_of, score
@@ -58,7 +57,7 @@ def _evaluate(
         sources = [*known]
         for source in sources:
             try:
-                check_line(translator, source)
+                translator.encode(source)
             except ValueError as error:
                 raise ValueError(f"{corpus}: {error}") from None
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (eb1233489e83). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (6c36caab54f6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command explain. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from attention_book.cli.app import (
     print_error,
 )
 from attention_book.cli.options import BeamSize
-from attention_book.cli.translate import check_line, doubt
+from attention_book.cli.translate import doubt
 from attention_book.generation.classifier import DIGITS, Classifier
 from attention_book.generation.translator import EVERYDAY, Translator
 from attention_book.interpret.explanations import (
@@ -64,7 +64,6 @@ def _explain(
         if not name.strip():
             raise ValueError("nothing to explain, got 0 words")
         translator = Translator.load(model or EVERYDAY)
-        check_line(translator, name)
         found = explain_sentence(translator, name, beam_size=beam)
         (sure,) = translator.translate_with_confidence([name], beam_size=beam)
         if sure.is_sure is False:

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (8fe569e8aa43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (40f9c732db67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command translate. Explained on the page "The command line"."""
 
 import itertools
@@ -31,11 +31,9 @@ from attention_book.compute import ComputeConfig, get_compute_config
 from attention_book.generation.alignment import cross_weights
 from attention_book.generation.confidence import Translation
 from attention_book.generation.translator import EVERYDAY, Translator
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
 
 
-__all__ = ["check_line", "doubt"]
+__all__ = ["doubt"]
 
 
 @app.command("translate")
@@ -166,19 +164,6 @@ def _read_lines(file: Any, name: str) -> Iterator[list[bytes]]:
         yield [rest]
 
 
-def check_line(translator: Translator, text: str) -> None:
-    """Raise ValueError unless the translator can read this text."""
-    try:
-        translator.encode(text)
-    except ValueError as error:
-        known = ""
-        by_words = isinstance(translator.source, WordTokenizer)
-        if by_words and "unknown" in str(error):
-            n = len(translator.source) - len(SPECIAL_TOKENS)
-            known = f" (this model knows {n})"
-        raise ValueError(f"{error}{known}") from None
-
-
 class _Line(NamedTuple):
     """A line of a source: its text, or what is wrong with it."""
 
@@ -196,7 +181,7 @@ def _read_line(translator: Translator, data: str | bytes, place: str) -> _Line:
         if "\0" in text:
             raise ValueError("wanted text, got a NUL byte")
         if text:
-            check_line(translator, text)
+            translator.encode(text)
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:x} at {error.start}"
         return _Line(place, error=f"wanted UTF-8, got {byte}")
