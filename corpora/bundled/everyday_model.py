@@ -10,7 +10,9 @@ it has no sentence of the corpus, only where it stands). Scores on the exam,
 judged alike (corpora/exam/verdicts.tsv), go to results/everyday-model.json.
 
 `--sheet FOLDER --corpus cmn.txt` writes what the readers are to judge, as
-corpora/exam/README.md tells them, without the confidence.
+corpora/exam/README.md tells them, without the confidence; and tables for
+their verdicts, where "rarest" is in how many training sentences the rarest
+word of the source, or character of Chinese, occurs.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import itertools
 import json
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -247,9 +250,21 @@ def calibration_error(rows: Sequence[Judged], n_bins: int = 10) -> float:
     return sum(gaps) / len(rows)
 
 
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[\u4e00-\u9fff]")
+
+
+def words_of(text: str) -> set[str]:
+    """The English words and the Chinese characters of a text."""
+    return {*_WORD.findall(text.lower())}
+
+
 def write_sheets(translator: Translator, corpus: str, folder: Path) -> None:
     """Write what readers are to judge, and tables for their verdicts."""
     folder.mkdir(parents=True, exist_ok=True)
+    train = load_corpus(corpus).train
+    known = Counter(
+        word for pair in train for x in pair for word in words_of(x)
+    )
     for name, questions in (
         ("exam", exam_questions()),
         ("validation", validation_questions(corpus)),
@@ -278,6 +293,7 @@ def write_sheets(translator: Translator, corpus: str, folder: Path) -> None:
             row |= {
                 "mean_log_prob": f"{y.mean_log_prob:.4f}",
                 "tokens": y.n_tokens,
+                "rarest": min(known[word] for word in words_of(x.source)),
                 "whole": "-+"[y.is_whole],
             }
             rows.append(row)
