@@ -126,6 +126,7 @@ class Recipe:
     vocab_size: int = 4000
     characters_apart: bool = True
     subword_dropout: float = 0.0
+    word_dropout: float = 0.0  # of source tokens, left out
     d_model: int = 128
     n_layers: int = 4
     n_decoder_layers: int = 2
@@ -326,11 +327,16 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
         )
     )
     rows = directed(pairs, recipe.directions)
-    if recipe.subword_dropout:
-        dropped: Any = Dropout(tokens, recipe.subword_dropout, seed)
-        examples = encode_pairs(8 * rows, dropped, dropped)
-    else:
-        examples = encode_pairs(rows, tokens, tokens)
+    n = 8 if recipe.subword_dropout or recipe.word_dropout else 1
+    dropped: Any = Dropout(tokens, recipe.subword_dropout, seed)
+    cut = dropped if recipe.subword_dropout else tokens
+    examples = encode_pairs(n * rows, cut, cut)
+    if recipe.word_dropout:
+        rng = random.Random(seed)
+        examples = [
+            (leave_out(source, recipe.word_dropout, rng), target)
+            for source, target in examples
+        ]
     batches = TranslationBatches(examples, config)
     trainer = Trainer(model, batches, config, chunked_translation_loss)
     path = kept_in(recipe, seed)
@@ -373,14 +379,20 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
     facts = {
         "seconds": seconds,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "epochs": config.max_steps
-        / len(batches)
-        * (8 if recipe.subword_dropout else 1),
+        "epochs": config.max_steps / len(batches) * n,
         "training loss": sum(trainer.losses[-250:]) / 250,
     }
     found = bits_of(trainer, tokens, validation, recipe)
     facts |= {f"{direction} bits": x for direction, x in found.items()}
     return Trained(Translator(model.eval(), tokens, tokens), facts)
+
+
+def leave_out(
+    token_ids: Sequence[int], rate: float, rng: random.Random
+) -> list[int]:
+    """All but some tokens; the first, of the direction, stays."""
+    first, *others = token_ids
+    return [first, *(x for x in others if rng.random() >= rate)]
 
 
 def bits_of(

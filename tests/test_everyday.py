@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -191,3 +192,10 @@ def test_sentences_are_translated_back(pairs_file: Path) -> None:
     path.with_suffix(".back.json").unlink()
     train, _ = pairs_of(recipe)
     assert train[:5] == plain
+
+
+def test_tokens_are_left_out_but_never_the_direction() -> None:
+    rng = random.Random(0)
+    found = [everyday.leave_out(range(101), 0.1, rng) for _ in range(50)]
+    assert all(row[0] == 0 and sorted(row) == row for row in found)
+    assert 87 < sum(map(len, found)) / 50 < 94
