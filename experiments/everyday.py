@@ -173,7 +173,7 @@ def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
     elif recipe.more == "cedict in frames":
         words = read_cedict(os.environ["EVERYDAY_CEDICT"], train)
         train = [*train, *words, *in_frames(words, train, 15_000)]
-    elif recipe.more:
+    elif recipe.more not in ("", "copies afresh"):
         raise ValueError(f"wanted data of a known name, got {recipe.more!r}")
     return train, validation
 
@@ -327,10 +327,16 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
         )
     )
     rows = directed(pairs, recipe.directions)
-    n = 8 if recipe.subword_dropout or recipe.word_dropout else 1
+    afresh = recipe.more == "copies afresh"
+    varied = afresh or recipe.subword_dropout or recipe.word_dropout
+    n = 8 if varied else 1
     dropped: Any = Dropout(tokens, recipe.subword_dropout, seed)
     cut = dropped if recipe.subword_dropout else tokens
-    examples = encode_pairs(n * rows, cut, cut)
+    rows *= n
+    if afresh:
+        each = [with_copies(pairs, i) for i in range(n)]
+        rows = directed([x for y in each for x in y], recipe.directions)
+    examples = encode_pairs(rows, cut, cut)
     if recipe.word_dropout:
         rng = random.Random(seed)
         examples = [

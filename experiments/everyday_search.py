@@ -1,6 +1,6 @@
 """The search for a translator of everyday sentences: one choice at a time.
 
-A small translator of both directions learns from a third of the pairs, for
+A small translator of both directions learns from some of the pairs, for
 as many epochs as the large one from all of them is to have; each arm changes
 one thing. What would refute a choice: that its arm is no better than the base
 by more than seeds differ. All are scored on validation sentences. The base
@@ -22,26 +22,34 @@ from experiments.record import spread
 
 
 SEEDS = range(3)
-BASE = Recipe(n_pairs=9000, dropout=0.3, max_steps=1500, warmup_steps=200)
+BASE = Recipe(
+    n_pairs=6000,
+    dropout=0.3,
+    batch_tokens=1000,
+    max_steps=3000,
+    warmup_steps=300,
+    precision="fp32",
+)
 ARMS = {
     "base": BASE,
+    "dictionary in frames": replace(BASE, more="cedict in frames"),
+    "copies afresh": replace(BASE, more="copies afresh"),
     "8,000 subwords": replace(BASE, vocab_size=8000),
     "dropout 0.4": replace(BASE, dropout=0.4),
     "words left out": replace(BASE, word_dropout=0.1),
-    "dictionary in frames": replace(BASE, more="cedict in frames"),
-    "subword dropout": replace(BASE, subword_dropout=0.1),
-    "dictionary too": replace(BASE, more="cedict"),
     "smoothing 0.3": replace(BASE, label_smoothing=0.3),
-    "characters joined": replace(BASE, characters_apart=False),
-    "6 + 2 layers": replace(BASE, n_layers=6),
-    "192 wide": replace(BASE, d_model=192, learning_rate=1.5e-3),
-    "copies too": replace(BASE, more="copies"),
+    "dictionary too": replace(BASE, more="cedict"),
     "back-translations too": replace(BASE, more="back-translations"),
-    "dropout 0.1": replace(BASE, dropout=0.1),
+    "6 + 2 layers": replace(BASE, n_layers=6),
+    "subword dropout": replace(BASE, subword_dropout=0.1),
+    "192 wide": replace(BASE, d_model=192, learning_rate=1.5e-3),
     "2,000 subwords": replace(BASE, vocab_size=2000),
-    "no smoothing": replace(BASE, label_smoothing=0.0),
-    "3 + 3 layers": replace(BASE, n_layers=3, n_decoder_layers=3),
+    "dropout 0.1": replace(BASE, dropout=0.1),
+    "copies too": replace(BASE, more="copies"),
     "averaged": replace(BASE, averaged=True),
+    "no smoothing": replace(BASE, label_smoothing=0.0),
+    "characters joined": replace(BASE, characters_apart=False),
+    "3 + 3 layers": replace(BASE, n_layers=3, n_decoder_layers=3),
     "two tables": replace(BASE, share_embeddings=False),
     "one direction, en-zh": replace(BASE, directions="en-zh"),
     "one direction, zh-en": replace(BASE, directions="zh-en"),
@@ -62,6 +70,7 @@ TITLES = {
     "6 + 2 layers": "六层加两层 | 6 + 2 layers",
     "192 wide": "宽 192 | 192 wide",
     "copies too": "加上教抄写的 | with copies",
+    "copies afresh": "每轮都换新的抄写句 | copies made afresh",
     "back-translations too": "加上回译 | with back-translations",
     "dropout 0.1": "随机失活 0.1 | dropout 0.1",
     "2,000 subwords": "2,000 个子词 | 2,000 subwords",
@@ -87,12 +96,14 @@ def measure(name: str, recipe: Recipe, seed: int) -> dict[str, float]:
             if recipe.directions in ("both", direction):
                 known = exam(validation, direction)
                 outputs = trained.translator.translate([*known])
+                kept = path.with_suffix(f".{direction}.txt")
+                kept.write_text("\n".join(outputs), "utf-8")
                 scores = score(outputs, [*known.values()])
                 for metric, value in scores._asdict().items():
                     found[f"{direction} {metric}"] = value
         path.write_text(json.dumps(found), "utf-8")
-    kept: dict[str, float] = json.loads(path.read_text("utf-8"))
-    return {f"{name}: {key}": value for key, value in kept.items()}
+    facts: dict[str, float] = json.loads(path.read_text("utf-8"))
+    return {f"{name}: {key}": value for key, value in facts.items()}
 
 
 def run(seed: int) -> dict[str, Any]:
