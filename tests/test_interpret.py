@@ -15,6 +15,7 @@ from attention_book.attention.multi_head import (
     attention_weights,
 )
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
+from attention_book.generation import Translator
 from attention_book.interpret import (
     activation_patching,
     attention_rollout,
@@ -28,6 +29,7 @@ from attention_book.interpret import (
     trace,
     without_heads,
 )
+from attention_book.interpret.explanations import explain_sentence
 from attention_book.interpret.pictures import HeatMap, to_html
 from attention_book.models.graph import NodeClassifier
 from attention_book.models.language import (
@@ -317,6 +319,14 @@ MAP = HeatMap(
     ["Tom", "a<b"],
     torch.tensor([[0.9, -0.2], [0.0, -0.001]]),
 )
+
+
+def test_an_explanation_names_the_token_of_direction() -> None:
+    book = Translator.load()
+    for text, name in ("I slept.", "<2zh>"), ("我睡了。", "<2en>"):
+        for heat_map in explain_sentence(book, text).heat_maps:
+            assert heat_map.column_names[0] == name
+            assert all(heat_map.column_names)
 
 
 def test_a_page_has_every_number_in_a_coloured_table() -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (ef2f3a9016f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (733fa596f073). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """On what a translation, or the class of an image, depends.
 
 Explained on the page "Tools for explanations".
@@ -19,7 +19,8 @@ from attention_book.interpret.mixing import (
 from attention_book.interpret.patching import occlusion
 from attention_book.interpret.pictures import HeatMap
 from attention_book.interpret.probe import trace
-from attention_book.tokenizers.special_tokens import BOS
+from attention_book.tokenizers.directions import DIRECTIONS
+from attention_book.tokenizers.special_tokens import BOS, SPECIAL_TOKENS
 
 
 __all__ = ["Explanation", "explain_image", "explain_sentence"]
@@ -63,6 +64,8 @@ def explain_sentence(
     effects = occlusion(model, inputs, "source_embedding.tokens", log_probs)
     rows = [translator.target.decode([token]) or "<eos>" for token in target]
     columns = [translator.source.decode([token]) for token in source]
+    if translator.is_bidirectional:
+        columns[0] = DIRECTIONS[source[0] - len(SPECIAL_TOKENS)]
     return Explanation(
         translator.target.decode(target),
         [
