@@ -33,6 +33,7 @@ from attention_book.io.files import lock
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
 from attention_book.training import Trainer
+from corpora.exam import read_exam
 from corpora.learner import LEARNER
 
 
@@ -96,8 +97,10 @@ def train(sentences: Path, out: Path) -> list[object]:
 
 
 def test_the_books_model_knows_what_people_say_first() -> None:
-    said = run("translate", "I love you.", "我爱你。", "How are you?")
-    assert said == "我爱你。\nI love you.\n你好吗？\n"
+    said = run("translate", "I love you.", "我爱你。", "Where is the station?")
+    *love, station = said.splitlines()
+    assert love == ["我爱你。", "I love you."]
+    assert re.fullmatch(".*站.*在(哪里|哪儿|哪)？", station)
 
 
 def test_sentences_come_from_arguments_or_standard_input(
@@ -114,6 +117,12 @@ def test_sentences_come_from_arguments_or_standard_input(
     assert found.exit_code == 1
     said = r"attention-book: line 2: unknown words: \udcff \udcfe"
     assert found.stderr.startswith(said)
+
+
+def test_four_hypotheses_are_kept_unless_said_otherwise() -> None:
+    texts = [row["english"] for row in read_exam()[:12]]
+    four, one = (run("translate", *texts, "--beam", size) for size in (4, 1))
+    assert run("translate", *texts) == four != one
 
 
 def test_words_without_quotes_are_one_sentence(words: list[object]) -> None:

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (479756a326b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (ac42a44ac74e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate. Explained on the page "The command line"."""
 
 import time
@@ -10,6 +10,7 @@ from typer import Option
 
 from attention_book.cli.app import app, make_console
 from attention_book.cli.options import (
+    BEAM_SIZE,
     BeamSize,
     DeviceName,
     ModelFile,
@@ -33,7 +34,7 @@ def _evaluate(
     n: Annotated[
         int, Option("--n", "-n", help="How many of each test.", min=1)
     ] = 1000,
-    beam: BeamSize = 1,
+    beam: BeamSize = BEAM_SIZE,
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
 ) -> None:

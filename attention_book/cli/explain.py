@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (6c36caab54f6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (15e40899cf57). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command explain. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from attention_book.cli.app import (
     make_console,
     print_error,
 )
-from attention_book.cli.options import BeamSize
+from attention_book.cli.options import BEAM_SIZE, BeamSize
 from attention_book.cli.translate import doubt
 from attention_book.generation.classifier import DIGITS, Classifier
 from attention_book.generation.translator import EVERYDAY, Translator
@@ -49,7 +49,7 @@ def _explain(
             show_default="the book's own models",
         ),
     ] = None,
-    beam: BeamSize = 1,
+    beam: BeamSize = BEAM_SIZE,
 ) -> None:
     """Show on which words, or patches, an answer depends."""
     if html and html.suffix.lower() not in (".html", ".htm"):

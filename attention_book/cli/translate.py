@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (40f9c732db67). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b41fa5d03816). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command translate. Explained on the page "The command line"."""
 
 import itertools
@@ -22,6 +22,7 @@ from attention_book.cli.app import (
     print_error,
 )
 from attention_book.cli.options import (
+    BEAM_SIZE,
     BeamSize,
     DeviceName,
     ModelFile,
@@ -54,7 +55,7 @@ def _translate(
         Path | None,
         Option(help="A folder with a Marian model, instead of --model."),
     ] = None,
-    beam: BeamSize = 1,
+    beam: BeamSize = BEAM_SIZE,
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
     show_attention: Annotated[
