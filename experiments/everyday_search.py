@@ -8,6 +8,8 @@ and the arms that might be chosen have three seeds, the others the first.
 
 To train arms beforehand, in several processes: `python -m
 experiments.everyday_search 0 2` takes every second one, from the first on.
+
+Not run to its end: it has no record yet.
 """
 
 import json
@@ -21,7 +23,7 @@ from experiments.everyday import Recipe, exam, kept_in, pairs_of, train
 from experiments.record import spread
 
 
-SEEDS = range(3)
+RUNS = range(3)
 BASE = Recipe(
     n_pairs=6000,
     dropout=0.3,
@@ -141,6 +143,6 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
 if __name__ == "__main__":
     first, step = map(int, sys.argv[1:])
     jobs = [(name, 0) for name in ARMS]
-    jobs += [(name, seed) for seed in SEEDS[1:] for name in REPEATED]
+    jobs += [(name, seed) for seed in RUNS[1:] for name in REPEATED]
     for arm, seed in jobs[first::step]:
         measure(arm, ARMS[arm], seed)

@@ -6,6 +6,8 @@ word by word. A GRU with attention learns from all pairs with three learning
 rates; the best of them counts, as it was when the loss on validation
 sentences was least. The small Transformer of the search has one rate and one
 length. The last one is the book's own, of which there is one only.
+
+Not run to its end: it has no record yet.
 """
 
 import json
@@ -35,7 +37,7 @@ from experiments.everyday_data import ALL
 from experiments.record import spread
 
 
-SEEDS = range(3)
+RUNS = range(3)
 GRU_WIDTH = 256
 GRU = TrainingConfig(
     max_steps=4000,
