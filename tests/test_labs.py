@@ -24,7 +24,7 @@ from literate.weave import EDITIONS, weave_lab
 
 KEPT = re.compile(  # names of programs and classes, and pieces of an example
     r"\w*[A-Z].*|timm|transformers|x-transformers|torch\.nn|\S*-(cpu|pytorch)|small|tiny"
-    r""
+    r"|want|to|drink|glass|of|water|&lt;\w+&gt;"
 )
 LABS = sorted((ROOT / labs.LABS).glob("*.ipynb"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
