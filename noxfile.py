@@ -202,7 +202,7 @@ def oldest(session: nox.Session) -> None:
         f"torch=={floor}",
         "--editable",
         ".[corpus,vision]",
-        *("beartype", "datasets", "einops", "markdown-it-py"),
+        *("beartype", "einops", "markdown-it-py"),
         *("mdit-py-plugins", "nbformat", "numpy", "pytest", "scikit-learn"),
         "transformers",
     )

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (f49bd88e7772). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (00bf7a6f753a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -99,7 +99,6 @@ if TYPE_CHECKING:
     from .models.vit import ViT as ViT
     from .tokenizers.bpe import BPETokenizer as BPETokenizer
     from .tokenizers.words import WordTokenizer as WordTokenizer
-    from .data.audio import load_wave as load_wave
     from .data.spectrogram import log_mel_spectrogram as log_mel_spectrogram
     from .training.chunked_loss import (
         chunked_translation_loss as chunked_translation_loss,
@@ -145,7 +144,6 @@ if TYPE_CHECKING:
         equalized_odds_difference as equalized_odds_difference,
     )
     from .interpret.attribution import (
-        attribution_patching as attribution_patching,
         input_x_gradient as input_x_gradient,
         integrated_gradients as integrated_gradients,
     )
@@ -164,34 +162,23 @@ if TYPE_CHECKING:
     )
     from .interpret.probe import list_sites as list_sites, trace as trace
     from .interpret.replacing import replace_attention as replace_attention
-
-    # Former names, which programs written before may still import:
-    BatchLoader = TranslationBatches
-    PackedMask = PackedLayout
-    find_heads = list_heads
-    find_sites = list_sites
-    gradient_x_input = input_x_gradient
-    leave_one_out = occlusion
 else:
     from functools import cache
     from importlib import import_module
     from sys import modules
 
     @cache
-    def _modules() -> dict[str, tuple[str, str]]:
-        """Read in this file which module has which public name, as what."""
+    def _modules() -> dict[str, str]:
+        """Read in this file which module has which public name."""
         import ast
 
-        found = {}
         tree = ast.parse(__loader__.get_source(__name__))
-        for node in ast.walk(tree):
-            match node:
-                case ast.ImportFrom(level=1, module=module, names=aliases):
-                    place = f"{__name__}.{module}"
-                    found |= {x.asname: (place, x.name) for x in aliases}
-                case ast.Assign([ast.Name(former)], ast.Name(name)):
-                    found[former] = found[name]
-        return found
+        return {
+            alias.name: f"{__name__}.{node.module}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.level
+            for alias in node.names
+        }
 
     def __getattr__(name: str) -> object:
         """Import a public name when it is first used."""
@@ -200,8 +187,7 @@ else:
         if name not in _modules():
             message = f"{__name__} has no attribute {name!r}"
             raise AttributeError(message, name=name, obj=modules[__name__])
-        module, original = _modules()[name]
-        found = getattr(import_module(module), original)
+        found = getattr(import_module(_modules()[name]), name)
         globals()[name] = found
         return found
 

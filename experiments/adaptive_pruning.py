@@ -55,10 +55,6 @@ ORDERS = {
     "gradient again": "逐步剔除，梯度 | backward, gradient",
     "loss again": "逐步剔除，损失 | backward, loss",
 }
-OF_THE_BOOK = {
-    "book": "随书的模型，梯度 | the book's model, gradient",
-    "book again": "同上，逐步剔除 | the same, backward",
-}
 PLACES = {
     "encoder": "编码器 | encoder",
     "decoder": "解码器 | decoder",
@@ -209,16 +205,6 @@ def retrained(
     return model.eval()
 
 
-def book_orders(seed: int) -> tuple[Translator, dict[str, list[Head]]]:
-    """The book's model; each seed judges by other sentences."""
-    book = Translator.load()
-    pairs = corpus().train[N_JUDGED * seed : N_JUDGED * (seed + 1)]
-    examples = encode_pairs(pairs, book.source, book.target)
-    again = one_by_one(book.model, examples, gradients, max(REMOVED))
-    once = ordered(gradients(book.model, [], examples))
-    return book, {"book": once, "book again": again}
-
-
 def places(model: Transformer, gone: list[Head]) -> dict[str, int]:
     """How many heads are left, by what they attend to."""
     left = [name for name, h in all_heads(model) if (name, h) not in gone]
@@ -255,11 +241,6 @@ def run(seed: int) -> dict[str, float]:
         gone = order[: len(all_heads(model)) - LEFT]
         for place, count in places(model, gone).items():
             found[f"{name}, {LEFT} left, {place}"] = count
-    book, of_the_book = book_orders(seed)
-    for name, order in of_the_book.items():
-        for n in REMOVED:
-            silent = without_heads(book.model, grouped(order[:n]))
-            found[f"{name}, {n} out"] = exact(book, silent, test)
     for n in RETRAINED:
         for name in ("gradient", "random 0"):
             if n not in REMOVED:
@@ -273,10 +254,10 @@ def run(seed: int) -> dict[str, float]:
 
 def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     first = ("random", "gradient", "loss", "gradient again", "loss again")
-    others = ("gates", "gradient by layer", *OF_THE_BOOK)
+    others = ("gates", "gradient by layer")
     head = ["次序 | order", *(f"去掉 {n} 个 | {n} out" for n in REMOVED)]
     rows: dict[str, list[str]] = {}
-    for name, title in (ORDERS | OF_THE_BOOK).items():
+    for name, title in ORDERS.items():
         rows[name] = [title]
         for n in REMOVED:
             keys = [f"{name}, {n} out"]

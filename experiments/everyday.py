@@ -27,7 +27,7 @@ import torch
 from attention_book.compute import Precision
 from attention_book.data.cleaning import clean
 from attention_book.data.copies import with_copies
-from attention_book.data.readers import Pair, read_catalogues
+from attention_book.data.readers import Pair
 from attention_book.data.sources import Corpus, both_directions, load_corpus
 from attention_book.data.split import make_split
 from attention_book.generation import Translator
@@ -45,6 +45,7 @@ from attention_book.training import (
     validation_loss,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
+from experiments.catalogues import read_catalogues
 
 
 CACHE = Path(__file__).parents[1] / ".cache" / "experiments" / "everyday"
@@ -125,6 +126,7 @@ class Recipe:
     vocab_size: int = 4000
     characters_apart: bool = True
     subword_dropout: float = 0.0
+    word_dropout: float = 0.0  # of source tokens, left out
     d_model: int = 128
     n_layers: int = 4
     n_decoder_layers: int = 2
@@ -136,7 +138,9 @@ class Recipe:
     batch_tokens: int = 2000
     max_steps: int = 4000
     warmup_steps: int = 400
-    precision: Precision = "fp32"
+    precision: Precision = "bf16"
+    watched: bool = False  # whether to keep the loss of each 250 steps
+    averaged: bool = False  # over five points of the last 250 steps
 
 
 def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
@@ -162,14 +166,37 @@ def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
         ]
     elif recipe.more == "copies":
         train = with_copies(train)
+    elif recipe.more == "back-translations":
+        train = [*train, *back_translated(recipe, train)]
     elif recipe.more == "cedict":
         train = [*train, *read_cedict(os.environ["EVERYDAY_CEDICT"], train)]
     elif recipe.more == "cedict in frames":
         words = read_cedict(os.environ["EVERYDAY_CEDICT"], train)
         train = [*train, *words, *in_frames(words, train, 15_000)]
-    elif recipe.more:
+    elif recipe.more not in ("", "copies afresh"):
         raise ValueError(f"wanted data of a known name, got {recipe.more!r}")
     return train, validation
+
+
+def back_translated(recipe: Recipe, pairs: Sequence[Pair]) -> list[Pair]:
+    """Each sentence of pairs with what a model makes of it.
+
+    The model is that of seed 0 which learnt from the pairs alone.
+
+    Source: Sennrich et al. (2016), §3, who take other sentences.
+    """
+    recipe = dataclasses.replace(recipe, more="", averaged=False)
+    path = kept_in(recipe, 0).with_suffix(".back.json")
+    if not path.exists():
+        translator = train(recipe, 0, "to translate back:").translator
+        english, chinese = zip(*pairs, strict=True)
+        found = [
+            *zip(translator.translate(chinese), chinese, strict=True),
+            *zip(english, translator.translate(english), strict=True),
+        ]
+        path.write_text(json.dumps(found, ensure_ascii=False), "utf-8")
+    kept = json.loads(path.read_text("utf-8"))
+    return [(source, target) for source, target in kept if source and target]
 
 
 def read_cedict(path: str, train: Sequence[Pair]) -> list[Pair]:
@@ -262,6 +289,12 @@ def directed(pairs: Sequence[Pair], directions: str) -> list[Pair]:
     return ways[directions]
 
 
+def kept_in(recipe: Recipe, seed: int) -> Path:
+    """Where the model of a recipe is kept."""
+    of = hashlib.sha256(repr((recipe, seed)).encode()).hexdigest()[:12]
+    return CACHE / f"{of}.safetensors"
+
+
 def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
     """Train a translator, or go on from its last checkpoint."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -294,26 +327,47 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
         )
     )
     rows = directed(pairs, recipe.directions)
-    if recipe.subword_dropout:
-        dropped: Any = Dropout(tokens, recipe.subword_dropout, seed)
-        examples = encode_pairs(8 * rows, dropped, dropped)
-    else:
-        examples = encode_pairs(rows, tokens, tokens)
+    afresh = recipe.more == "copies afresh"
+    varied = afresh or recipe.subword_dropout or recipe.word_dropout
+    n = 8 if varied else 1
+    dropped: Any = Dropout(tokens, recipe.subword_dropout, seed)
+    cut = dropped if recipe.subword_dropout else tokens
+    rows *= n
+    if afresh:
+        each = [with_copies(pairs, i) for i in range(n)]
+        rows = directed([x for y in each for x in y], recipe.directions)
+    examples = encode_pairs(rows, cut, cut)
+    if recipe.word_dropout:
+        rng = random.Random(seed)
+        examples = [
+            (leave_out(source, recipe.word_dropout, rng), target)
+            for source, target in examples
+        ]
     batches = TranslationBatches(examples, config)
     trainer = Trainer(model, batches, config, chunked_translation_loss)
-    of = hashlib.sha256(repr((recipe, seed)).encode()).hexdigest()[:12]
-    path = CACHE / f"{of}.safetensors"
+    path = kept_in(recipe, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     clock = path.with_suffix(".json")
+    watched = path.with_suffix(".bits.json")
     seconds = 0.0
+    bits: dict[int, list[float]] = {}
     if path.exists():
         load_checkpoint(path, trainer)
         seconds = json.loads(clock.read_text("utf-8"))
+        if recipe.watched:
+            bits = json.loads(watched.read_text("utf-8"))
     while len(trainer.losses) < config.max_steps:
         start = time.process_time()
+        points = []
         for _ in range(min(250, config.max_steps - len(trainer.losses))):
             trainer.step()
+            if recipe.averaged and len(trainer.losses) % 50 == 0:
+                points.append([x.detach().clone() for x in model.parameters()])
         seconds += time.process_time() - start
+        if recipe.watched:
+            found = bits_of(trainer, tokens, validation, recipe)
+            bits[len(trainer.losses)] = [*found.values()]
+            watched.write_text(json.dumps(bits), "utf-8")
         clock.write_text(json.dumps(seconds), "utf-8")
         save_checkpoint(path, trainer, (tokens, tokens))
         recent = trainer.losses[-100:]
@@ -323,27 +377,49 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
             f"{sum(recent) / len(recent):.3f} {seconds:.0f} s",
             flush=True,
         )
+        if recipe.averaged and len(trainer.losses) == config.max_steps:
+            with torch.no_grad():
+                for x, *each in zip(model.parameters(), *points, strict=True):
+                    x.copy_(torch.stack(each).mean(0))
+            save_checkpoint(path, trainer, (tokens, tokens))
     facts = {
         "seconds": seconds,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "epochs": config.max_steps
-        / len(batches)
-        * (8 if recipe.subword_dropout else 1),
+        "epochs": config.max_steps / len(batches) * n,
         "training loss": sum(trainer.losses[-250:]) / 250,
     }
+    found = bits_of(trainer, tokens, validation, recipe)
+    facts |= {f"{direction} bits": x for direction, x in found.items()}
+    return Trained(Translator(model.eval(), tokens, tokens), facts)
+
+
+def leave_out(
+    token_ids: Sequence[int], rate: float, rng: random.Random
+) -> list[int]:
+    """All but some tokens; the first, of the direction, stays."""
+    first, *others = token_ids
+    return [first, *(x for x in others if rng.random() >= rate)]
+
+
+def bits_of(
+    trainer: Trainer,
+    tokens: BPETokenizer,
+    validation: Sequence[Pair],
+    recipe: Recipe,
+) -> dict[str, float]:
+    """The loss of each direction, in bits a character of the target."""
+    bits = {}
     for direction in ("en-zh", "zh-en"):
         if recipe.directions in ("both", direction):
             held_out = directed(validation, direction)
-            found = TranslationBatches(
-                encode_pairs(held_out, tokens, tokens), config
+            batches = TranslationBatches(
+                encode_pairs(held_out, tokens, tokens), trainer.config
             )
-            n_tokens = sum(len(target) - 1 for _, target in found.examples)
+            n_tokens = sum(len(target) - 1 for _, target in batches.examples)
             n_characters = sum(len(target) for _, target in held_out)
-            loss = validation_loss(trainer, found)
-            facts[f"{direction} bits"] = (  # a character of the target
-                loss * n_tokens / n_characters / math.log(2)
-            )
-    return Trained(Translator(model.eval(), tokens, tokens), facts)
+            nats = validation_loss(trainer, batches) * n_tokens
+            bits[direction] = nats / n_characters / math.log(2)
+    return bits
 
 
 def exam(pairs: Sequence[Pair], direction: str) -> dict[str, list[str]]:

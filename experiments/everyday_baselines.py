@@ -4,6 +4,8 @@ Copying, the nearest neighbour, word by word with alignments that were learnt,
 and the GRU with attention of chapter "Encoder–decoder with attention".
 """
 
+import copy
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -24,6 +26,7 @@ from attention_book.training import (
     TrainingConfig,
     TranslationBatches,
     encode_pairs,
+    validation_loss,
 )
 from experiments.everyday import Across
 
@@ -109,18 +112,34 @@ def gru_loss(
 
 def train_gru(
     pairs: Sequence[Pair],
+    held_out: Sequence[Pair],
     tokens: BPETokenizer,
     config: TrainingConfig,
     d_model: int,
-) -> AttentiveSeq2Seq:
-    """Train the GRU encoder–decoder with attention on pairs."""
+) -> tuple[AttentiveSeq2Seq, float]:
+    """Train the GRU encoder–decoder with attention on pairs.
+
+    Returns:
+        The model as it was when the loss of held-out pairs, looked at every
+        250 steps, was least, and that loss.
+    """
     torch.manual_seed(config.seed)
     model = AttentiveSeq2Seq(len(tokens), len(tokens), d_model)
-    batches = TranslationBatches(encode_pairs(pairs, tokens, tokens), config)
+    batches, unseen = (
+        TranslationBatches(encode_pairs(part, tokens, tokens), config)
+        for part in (pairs, held_out)
+    )
     trainer = Trainer(model, batches, config, gru_loss)
-    for _ in range(config.max_steps):
-        trainer.step()
-    return model.eval()
+    least, best = math.inf, model.state_dict()
+    while len(trainer.losses) < config.max_steps:
+        for _ in range(min(250, config.max_steps - len(trainer.losses))):
+            trainer.step()
+        loss = validation_loss(trainer, unseen)
+        print("GRU", len(trainer.losses), f"{loss:.3f}", flush=True)
+        if loss < least:
+            least, best = loss, copy.deepcopy(model.state_dict())
+    model.load_state_dict(best)
+    return model.eval(), least
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ places, where those weights find it. Two things tell: which rows of the
 encoder's output an answer depends on, when a single word is replaced, and an
 adversary whose encoder is frozen, so that words stay where they were.
 
-The book's model is tuned with three seeds. If the encoder's copies were not
+The three translators of interpret_debate are tuned. If the encoder's copies were not
 what lets the adversary translate, then the frozen one would go as far.
 """
 
@@ -35,7 +35,7 @@ from experiments.interpret_debate import (
     tune,
 )
 from experiments.record import percent, spread
-from experiments.translators import unseen
+from experiments.translators import translator, unseen
 
 
 SEEDS = range(3)
@@ -117,7 +117,7 @@ def run(seed: int) -> dict[str, float]:
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     interpret_debate.TUNING_STEPS = STEPS
-    original = Translator.load()
+    original = translator(seed)
     tokenizers = (original.source, original.target)
     examples = encode_pairs(load_corpus("grammar").train[:20_000], *tokenizers)
     test = encode_pairs(unseen(), *tokenizers)

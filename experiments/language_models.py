@@ -46,7 +46,7 @@ ONE_TENTH = {
     "90/10/0": "掩码，一成随机 | masked, a random tenth",
     "90/0/10": "掩码，一成不动 | masked, a tenth stays",
 }
-ORDERS = (1, 2, 3, 4)
+ORDERS = (1, 2, 3, 4, 5)
 TEMPERATURES = (0.3, 1.0, 2.0)
 PAGE_STEPS = {"causal": 200, "80/10/10": 400}
 PAGE_RATE = 3e-3
@@ -127,7 +127,10 @@ def show_samples(model: CausalLanguageModel, seed: int) -> dict[str, str]:
         texts = []
         for _ in range(3):
             ids = generate_text(
-                model, [BOS], max_length=31, next_token=strategy
+                model,
+                [BOS],
+                max_length=cells()["LENGTH"],
+                next_token=strategy,
             )
             kept = [x for x in ids if EOS < x < cells()["mask_id"]]
             texts.append(cells()["tokenizer"].decode(kept))
@@ -250,7 +253,7 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
         [
             "模型 | model",
             *(f"{rate:g}" for rate in RATES),
-            "最好的，步数加倍 | best, twice the steps",
+            "最好的，三倍的步数 | best, three times the steps",
         ],
         *(
             [

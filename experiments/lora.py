@@ -6,20 +6,18 @@ its sentences are those of fine-tuning. LoRA saves nothing if it is no better
 than a frozen trunk, and costs nothing if it is as good as tuning the whole.
 
 Each arm has the same rates and number of steps, and the rate with the best
-accuracy on the same validation sentences.
+score on the same validation sentences.
 """
 
-import random
-
-from experiments.fine_tuning import PRETRAINING_RATE, accuracy, chapter
+from experiments.fine_tuning import chapter, draw
 from experiments.record import percent
-from experiments.sentence_models import LONGER, trained
+from experiments.sentence_models import best
 
 
 SEEDS = range(3)
-LABELLED = (100, 1000)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-STEPS = 500
+LABELLED = (30, 300)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
+STEPS = 300
 ARMS = {
     0: "只训练输出头 | the head alone",
     1: "LoRA，秩 1 | LoRA, rank 1",
@@ -29,34 +27,26 @@ ARMS = {
 
 
 def run(seed: int) -> dict[str, float]:
-    """Accuracy and rate by arm and number of labelled sentences."""
+    """Score and rate by arm and number of labelled sentences."""
     page = chapter()
-    labelled = page["labelled"]
-    tested_on, chosen_on = labelled[:1000], labelled[1000:1500]
-    drawn = random.Random(seed).sample(labelled[1500:], max(LABELLED))
-    start = trained("80/10/10", PRETRAINING_RATE, seed, LONGER)
+    start = best("80/10/10", seed)
     found: dict[str, float] = {}
     for rank in ARMS:
         for n in LABELLED:
+            training, chosen_on, tested_on = draw(seed, n)
             scores = {}
             for rate in RATES:
                 model = page["fine_tune"](
-                    page["MeanClassifier"],
-                    start,
-                    drawn[:n],
-                    seed,
-                    STEPS,
-                    rate,
-                    rank,
+                    start, training, seed, STEPS, rate, rank
                 )
                 scores[rate] = (
-                    accuracy(model, chosen_on),
-                    accuracy(model, tested_on),
+                    page["whole"](model, chosen_on),
+                    page["whole"](model, tested_on),
                 )
                 key = f"rank {rank}, {n} labelled"
                 found[f"{key}, validation at {rate:g}"] = scores[rate][0]
-            best = max(RATES, key=lambda rate: scores[rate][0])
-            found[key], found[f"{key}, rate"] = scores[best][1], best
+            chosen = max(RATES, key=lambda rate: scores[rate][0])
+            found[key], found[f"{key}, rate"] = scores[chosen][1], chosen
             print(key, scores, flush=True)
         found[f"rank {rank}, parameters"] = page["learnt"](model)
     return found

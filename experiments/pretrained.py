@@ -10,7 +10,7 @@ import torch
 import transformers as hf
 from torch import Tensor
 
-from attention_book.io.pretrained import MarianTransformer, from_pretrained
+from attention_book import MarianTransformer, from_pretrained
 from attention_book.models.vit import ViT
 
 

@@ -27,7 +27,7 @@ from sacrebleu.significance import PairedTest
 
 from attention_book.data.batches import pad
 from attention_book.data.cleaning import clean, split_pairs
-from attention_book.data.readers import CATALOGUES, Pair, read_catalogues
+from attention_book.data.readers import Pair
 from attention_book.data.similarity import dedup_key
 from attention_book.generation import (
     IncrementalDecoder,
@@ -49,6 +49,7 @@ from attention_book.training import (
     validation_loss,
 )
 from attention_book.training.chunked_loss import chunked_translation_loss
+from experiments.catalogues import CATALOGUES, read_catalogues
 from experiments.record import percent, spread
 
 

@@ -57,7 +57,6 @@ NOT_YET = {
     "positions",  # has the long contexts too
     "transformer",  # the whole model twice, as classes and written out
     "machine",  # one line more, for a decoder of another depth
-    "real-text",  # is being told again, on everyday sentences
     *("chunked-loss", "flash"),  # once the workshop's
 }
 H = HAN.pattern

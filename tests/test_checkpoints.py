@@ -26,7 +26,6 @@ from attention_book.io import (
     save_model,
     write_tensors,
 )
-from attention_book.io.progress import _check_fingerprint
 from attention_book.io.tensors import to_int8
 from attention_book.models.mask_predict import (
     MaskedTransformer,
@@ -250,19 +249,6 @@ def test_metadata_that_is_not_a_models(
         load_model(saved)
 
 
-def test_the_old_name_of_eps_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    save_model(path, make_vit(eps=3e-4))
-    config = json.dumps(vars(make_vit(eps=3e-4).config))
-    rewrite(path, config=config.replace("eps", "epsilon"))
-    assert load_model(path).model.config.eps == 3e-4
-    trainer = make_trainer()
-    trainer.model = make_vit()
-    old = fingerprint(trainer)
-    old["config"] = old["config"].replace("eps", "epsilon")
-    _check_fingerprint(trainer, old)
-
-
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "checkpoint.safetensors"
@@ -477,14 +463,6 @@ def test_a_checkpoint_of_something_else(
     wanted = f"^{saved}: .*{message}"
     with unchanged(trainer), pytest.raises(ValueError, match=wanted):
         load_checkpoint(saved, trainer)
-
-
-def test_a_cosine_that_began_with_step_1_is_not_resumed(saved: Path) -> None:
-    training = json.loads(fingerprint(make_trainer())["training"])
-    del training["cosine_from"]  # as files had it once
-    rewrite(saved, training=json.dumps(training))
-    with pytest.raises(ValueError, match=r"cosine_from = None, wanted 3$"):
-        load_checkpoint(saved, make_trainer())
 
 
 def test_a_run_may_be_made_longer_and_not_shorter(tmp_path: Path) -> None:

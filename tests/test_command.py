@@ -19,6 +19,7 @@ import pytest
 import attention_book
 from attention_book import causal_mask
 from attention_book.cli.app import _COMMANDS, _import_command, app
+from corpora.learner import LEARNER
 from literate.chapter import ROOT
 
 
@@ -109,11 +110,11 @@ def test_the_root_has_every_public_name_and_no_other() -> None:
     everything: dict[str, object] = {}
     exec("from attention_book import *", everything)
     assert everything.keys() - {"__builtins__"} == table.keys()
-    for name, (module, original) in table.items():
+    for name, module in table.items():
         thing = everything[name]
         found = vars(importlib.import_module(module))
-        assert original in found["__all__"]
-        assert thing is found[original]
+        assert name in found["__all__"]
+        assert thing is found[name]
         assert pickle.loads(pickle.dumps(thing)) is thing  # noqa: S301
 
 
@@ -224,7 +225,8 @@ def test_ctrl_c_while_modules_are_imported_ends_it_quietly(after: str) -> None:
 
 @posix_only
 def test_a_line_is_answered_when_it_comes_and_ctrl_c_ends_it() -> None:
-    process = start(*COMMAND, "translate", stdin=subprocess.PIPE)
+    command = [*COMMAND, "translate", "--model", str(LEARNER[900])]
+    process = start(*command, stdin=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     for source, target in [

@@ -1,26 +1,27 @@
 """attention_book.generation.confidence and the Translator that uses it."""
 
-import copy
 import math
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from attention_book.generation import Calibration, Translator, translator
-from attention_book.generation.confidence import UNSURE
 from attention_book.generation.lost import find_lost
+from attention_book.io import save_model
+from attention_book.io.tensors import open_tensors
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import BOS
 from attention_book.tokenizers.words import WordTokenizer
-from corpora.bundled.grammar_model import fit_calibration
+from corpora.bundled.everyday_model import fit_calibration
 from tests.factories import make_transformer
 
 
 SOURCE = WordTokenizer.train(["a b c d e f ."])
-TARGET = WordTokenizer.train(["甲 乙 丙 丁 。", UNSURE])
+TARGET = WordTokenizer.train(["甲 乙 丙 丁 。 …"])
 
 
 SIZES = {"source_vocab_size": len(SOURCE), "target_vocab_size": len(TARGET)}
@@ -108,53 +109,63 @@ def test_a_fit_is_the_most_probable_line() -> None:
     assert slope == pytest.approx(0, abs=1e-3)
 
 
-def make_unsure(model: Transformer) -> Transformer:
-    """Let the model say … above all."""
-    changed = copy.deepcopy(model)
-    source = torch.tensor([[4, 5]])
-    with torch.no_grad():
-        table = changed.target_embedding.tokens.weight
-        logits = changed(source, torch.tensor([2]), torch.tensor([[BOS]]))
-        table[TARGET.token_ids[UNSURE]] = 3 * table[logits.argmax()]
-    return changed
-
-
 @pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("is_unsure", [False, True])
-def test_confidence_counts_what_went_to_the_doubt(
-    is_unsure: bool, beam_size: int, model: Transformer
+def test_confidence_is_the_mean_probability_of_a_token(
+    beam_size: int, model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = make_unsure(model) if is_unsure else model
-    translator = Translator(model, SOURCE, TARGET)
-    translator.calibration = Calibration(threshold=0.5)
+    calibration = Calibration(threshold=0.5)
+    translator = Translator(model, SOURCE, TARGET, calibration=calibration)
     texts = ["a b c .", "f", "a b c ."]
-    found = translator.translate_with_confidence(texts, beam_size=beam_size)
-    said = [each.text for each in found]
-    assert said == translator.translate(texts, beam_size=beam_size)
-    assert not any(UNSURE in text for text in said)
+    said = translator.translate(texts, beam_size=beam_size)
+    with monkeypatch.context() as patch:
+        patch.setattr(Transformer, "forward", None)  # no second pass
+        found = translator.translate_with_confidence(
+            texts, beam_size=beam_size
+        )
+    assert [each.text for each in found] == said
     one, _, again = found
     assert one.confidence == pytest.approx(again.confidence)
     source = translator.encode(texts[0])
     (target,) = translator.generate([source], beam_size)
-    p = math.exp(log_probability(model, source, target))
-    assert one.confidence == pytest.approx(p, rel=1e-4)
+    mean = log_probability(model, source, target) / len(target)
+    assert one.confidence == pytest.approx(math.exp(mean), rel=1e-4)
     assert one.is_sure == (one.confidence >= 0.5)
     assert translator.translate_with_confidence([]) == []
 
 
-def test_nobody_knows_whether_a_model_that_learnt_no_doubt_is_sure(
-    model: Transformer, monkeypatch: pytest.MonkeyPatch
+def test_a_file_says_how_to_calibrate(
+    model: Transformer, tmp_path: Path
 ) -> None:
-    target = WordTokenizer([*TARGET.words[:3], "x", *TARGET.words[4:]])
-    translator = Translator(model, SOURCE, target)
-    assert translator.calibration == Calibration()
-    monkeypatch.setattr(Transformer, "forward", None)  # no second pass
-    for beam_size in 1, 3:
-        (found,) = translator.translate_with_confidence(
-            ["a b c"], beam_size=beam_size
-        )
-        assert found.is_sure is None
-        assert 0 < found.confidence < 1
+    path = tmp_path / "model.safetensors"
+    plain = Translator(model, SOURCE, TARGET)
+    plain.save(path)
+    assert Translator.load(path).calibration == Calibration()
+    (found,) = Translator.load(path).translate_with_confidence(["a b c"])
+    assert found.is_sure is None
+    assert 0 < found.confidence < 1
+    calibration = Calibration(0.5, 1.25, 0.75)
+    known = Translator(model, SOURCE, TARGET, calibration=calibration)
+    known.save(path, torch.int8, source="nobody")
+    loaded = Translator.load(path)
+    assert loaded.calibration == calibration
+    assert loaded.translate(["a b c"]) == known.translate(["a b c"])
+    with open_tensors(path) as file:
+        assert file.metadata["source"] == "nobody"
+
+
+@pytest.mark.parametrize("text", ["[1,", "[1, 2, 3, 4]", '["a"]', "7"])
+def test_a_calibration_that_is_none_is_an_error(
+    text: str, model: Transformer, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.safetensors"
+    save_model(
+        path,
+        model,
+        tokenizers=(SOURCE, TARGET),
+        extra=({}, {"calibration": text}),
+    )
+    with pytest.raises(ValueError, match=r"model.safetensors: wanted"):
+        Translator.load(path)
 
 
 def test_a_translator_keeps_what_it_was_given(model: Transformer) -> None:

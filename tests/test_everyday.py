@@ -1,10 +1,14 @@
 """What the experiments on everyday sentences share, on made-up pairs."""
 
+import dataclasses
 import gzip
+import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from attention_book.data.sources import both_directions
 from attention_book.data.split import make_split
@@ -12,9 +16,8 @@ from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.directions import DIRECTIONS
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training import TrainingConfig
-from experiments import everyday
+from experiments import everyday, everyday_data, everyday_search
 from experiments.everyday import Dropout, Recipe, exam, pairs_of, read_cedict
-from experiments.everyday_arms import measure
 from experiments.everyday_baselines import (
     WordByWord,
     nearest,
@@ -119,7 +122,8 @@ def test_the_gru_learns_pairs_by_heart() -> None:
     config = TrainingConfig(
         max_steps=150, batch_tokens=500, learning_rate=1e-2
     )
-    model = train_gru(few, tokens, config, 32)
+    model, loss = train_gru(few, few, tokens, config, 32)
+    assert loss < 0.1
     sources, targets = zip(*few, strict=True)
     assert translate_gru(model, tokens, sources) == [*targets]
 
@@ -129,12 +133,69 @@ def test_an_arm_is_trained_scored_and_kept(pairs_file: Path) -> None:
         vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
         batch_tokens=300, max_steps=3,
     )  # fmt: skip
-    found = measure("it", recipe, 0)
+    found = everyday_search.measure("it", recipe, 0)
     assert found["it: parameters"] > 0
     assert found["it: en-zh bits"] > found["it: en-zh exact"] == 0
     kept = [*everyday.CACHE.glob("*.safetensors")]
     assert len(kept) == 1
     written = kept[0].stat().st_mtime_ns
-    again = measure("it", recipe, 0)
+    again = everyday_search.measure("it", recipe, 0)
     assert kept[0].stat().st_mtime_ns == written
     assert again == found
+
+
+def test_the_least_loss_on_the_way_counts(pairs_file: Path) -> None:
+    recipe = Recipe(
+        vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
+        batch_tokens=300, max_steps=3, watched=True,
+    )  # fmt: skip
+    found = everyday_data.measure("it", recipe, 0)
+    assert found["it: steps"] == 3
+    everyday_search.measure("it", recipe, 0)
+    path = everyday.kept_in(recipe, 0).with_suffix(".bits.json")
+    bits = json.loads(path.read_text("utf-8"))
+    bits["1"] = [0.5 * x for x in bits["3"]]
+    path.write_text(json.dumps(bits), "utf-8")
+    assert everyday_data.measure("it", recipe, 0) == {
+        "it: steps": 1,
+        "it: en-zh": 0.5 * found["it: en-zh"],
+        "it: zh-en": 0.5 * found["it: zh-en"],
+    }
+
+
+def test_the_last_weights_are_averaged(pairs_file: Path) -> None:
+    recipe = Recipe(
+        vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
+        batch_tokens=300, max_steps=100, precision="fp32",
+    )  # fmt: skip
+    averaged = dataclasses.replace(recipe, averaged=True)
+    last, mean = (everyday.train(x, 0).translator for x in (recipe, averaged))
+    weights = [x.model.target_embedding.tokens.weight for x in (last, mean)]
+    assert not torch.equal(*weights)
+    assert torch.allclose(*weights, atol=0.1)
+    again = everyday.train(averaged, 0).translator  # as it was kept
+    assert torch.equal(weights[1], again.model.target_embedding.tokens.weight)
+
+
+def test_sentences_are_translated_back(pairs_file: Path) -> None:
+    recipe = Recipe(
+        vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
+        batch_tokens=300, max_steps=2, n_pairs=5, more="back-translations",
+    )  # fmt: skip
+    plain, _ = pairs_of(dataclasses.replace(recipe, more=""))
+    path = everyday.kept_in(dataclasses.replace(recipe, more=""), 0)
+    path.parent.mkdir(parents=True)
+    made = [("x", "甲"), ("", "乙")]
+    path.with_suffix(".back.json").write_text(json.dumps(made), "utf-8")
+    train, _ = pairs_of(recipe)
+    assert train == [*plain, ("x", "甲")]
+    path.with_suffix(".back.json").unlink()
+    train, _ = pairs_of(recipe)
+    assert train[:5] == plain
+
+
+def test_tokens_are_left_out_but_never_the_direction() -> None:
+    rng = random.Random(0)
+    found = [everyday.leave_out(range(101), 0.1, rng) for _ in range(50)]
+    assert all(row[0] == 0 and sorted(row) == row for row in found)
+    assert 87 < sum(map(len, found)) / 50 < 94

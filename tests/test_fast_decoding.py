@@ -38,6 +38,7 @@ from attention_book.models.mask_predict import (
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
+from corpora.learner import LEARNER
 from tests.factories import (
     GENERATORS,
     SOURCES,
@@ -256,10 +257,10 @@ def test_buckets_unused_for_longest_are_evicted(
 def test_captured_steps_are_used_where_they_pay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    usual = Translator.load()
+    usual = Translator.load(LEARNER[900])
     FakeCuda(monkeypatch)
-    quick = Translator.load()
-    texts = ["Tom chases Jerry.", "Did Anna buy this red umbrella yesterday?"]
+    quick = Translator.load(LEARNER[900])
+    texts = ["Tom chases Jerry.", "Did he buy this book?"]
     assert isinstance(usual.decoder, IncrementalDecoder)
     assert isinstance(quick.decoder, CUDAGraphDecoder)
     for beam_size in 1, 3:

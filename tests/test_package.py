@@ -64,21 +64,6 @@ def test_what_could_be_imported_still_can_or_the_changelog_says_so() -> None:
         assert hasattr(attention_book, name) or f"`{name}`" in changelog, name
 
 
-@pytest.mark.parametrize(
-    ("former", "name"),
-    [
-        ("BatchLoader", "TranslationBatches"),
-        ("PackedMask", "PackedLayout"),
-        ("find_heads", "list_heads"),
-        ("find_sites", "list_sites"),
-        ("gradient_x_input", "input_x_gradient"),
-        ("leave_one_out", "occlusion"),
-    ],
-)
-def test_a_former_name_is_the_new_thing(former: str, name: str) -> None:
-    assert getattr(attention_book, former) is getattr(attention_book, name)
-
-
 def test_a_config_never_changes() -> None:
     for name in attention_book.__all__:
         thing = getattr(attention_book, name)

@@ -25,7 +25,7 @@ from attention_book.compute import (
     seeded,
 )
 from attention_book.generation import (
-    GRAMMAR,
+    EVERYDAY,
     CUDAGraphDecoder,
     IncrementalDecoder,
     Translator,
@@ -93,7 +93,7 @@ def test_a_small_model_stays_on_the_cpu_unless_asked_for(
     else:
         monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    compute = get_compute_config(model_bytes=GRAMMAR.stat().st_size)
+    compute = get_compute_config(model_bytes=EVERYDAY.stat().st_size)
     assert compute == ON_CPU
     large = get_compute_config(precision="fp32", model_bytes=2**26)
     assert large.device == torch.device(kind)

@@ -1,11 +1,8 @@
 """Speech and graphs against Whisper, PyTorch and plain loops."""
 
-import io
 import itertools
 import math
-import wave
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +12,6 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from attention_book.attention.graph import GraphAttention
-from attention_book.data.audio import load_wave
 from attention_book.data.spectrogram import log_mel_spectrogram
 from attention_book.models.graph import NodeClassifier, neighbour_mask
 from attention_book.models.speech import SpeechRecognizer, ctc_collapse
@@ -54,70 +50,6 @@ def a_recognizer(**changes: Any) -> SpeechRecognizer:
     model = SpeechRecognizer(N_LABELS, **{**sizes, **changes})
     randomise(model)
     return model.eval()
-
-
-# Sound files
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_samples_of_every_width(
-    tmp_path: Path, width: int, channels: int
-) -> None:
-    top = 2 ** (8 * width - 1)
-    whole = [0, 1, -1, top - 1, -top, top // 2]  # for each channel
-    unsigned = top if width == 1 else 0
-    data = b"".join(
-        (x + unsigned).to_bytes(width, "little", signed=width > 1)
-        for x in whole
-    )
-    path = tmp_path / "a.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setparams((channels, width, 11025, 0, "NONE", ""))
-        file.writeframes(data)
-    found, rate = load_wave(path)
-    wanted = torch.tensor(whole, dtype=torch.float64) / top
-    wanted = wanted.view(-1, channels).mean(dim=1)
-    assert rate == 11025
-    assert_close(found.double(), wanted, rtol=0, atol=1e-7)
-
-
-def wav(place: int = 0, byte: bytes = b"R") -> bytes:
-    """A WAV file of four samples, with this byte of its head changed."""
-    file = io.BytesIO()
-    with wave.open(file, "wb") as sound:
-        sound.setparams((1, 2, 0x8000, 0, "NONE", ""))
-        sound.writeframes(bytes(8))
-    data = file.getvalue()
-    return data[:place] + byte + data[place + 1 :]
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "ends too soon"),
-        (b"not sound at all, but text", "RIFF"),
-        (wav(20, b"\3"), "unknown format"),  # floating point
-        (wav(25, b"\0"), "at 0 Hz"),
-        (wav(34, b"\x40"), "with sound of 1 to 4 bytes.* 8 a sample"),
-        (wav(40, b"\0"), "with sound of 1 to 4 bytes.* 0 bytes"),
-        (wav(43, b"\x80"), "cut off"),
-        (wav()[:-2], "cut off"),
-    ],
-)
-def test_what_is_no_sound_is_refused_in_one_line(
-    tmp_path: Path, data: bytes, message: str
-) -> None:
-    path = tmp_path / "a.wav"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=message) as caught:
-        load_wave(path)
-    assert str(caught.value).startswith("wanted a ")
-    assert "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match="no regular file"):
-        load_wave(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        load_wave(tmp_path / "b.wav")
 
 
 # Spectrograms

@@ -4,17 +4,14 @@ import itertools
 import json
 import re
 import string
-import struct
-import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from attention_book.data.cleaning import clean, split_pairs
 from attention_book.data.copies import with_copies
-from attention_book.data.readers import read_catalogues, read_dataset, read_tsv
+from attention_book.data.readers import read_tsv
 from attention_book.data.similarity import SimilarTexts, dedup_key
 from attention_book.data.sources import (
     both_directions,
@@ -30,66 +27,6 @@ from attention_book.tokenizers.bpe import (
 from attention_book.tokenizers.directions import with_direction
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.tokenizers.words import WordTokenizer
-
-
-def write_mo(path: Path, messages: dict[str, str], charset: str) -> None:
-    """Write a message catalogue as msgfmt does."""
-    heading = f"Content-Type: text/plain; charset={charset}\n"
-    heading += "Plural-Forms: nplurals=2; plural=n != 1;\n"
-    table = sorted(({"": heading} | messages).items())
-    keys = [key.encode(charset) for key, _ in table]
-    texts = [text.encode(charset) for _, text in table]
-    n = len(table)
-    body = b""
-    offsets = []
-    for part in keys + texts:
-        offsets += [len(part), 28 + 16 * n + len(body)]
-        body += part + b"\0"
-    head = struct.pack("<7I", 0x950412DE, 0, n, 28, 28 + 8 * n, 0, 0)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(head + struct.pack(f"<{4 * n}I", *offsets) + body)
-
-
-def test_catalogues_are_read(tmp_path: Path) -> None:
-    folder = tmp_path / "zh_CN/LC_MESSAGES"
-    messages = {
-        "Open": "打开",
-        "menu\x04Close": "关闭",
-        "%d file\0%d files": "%d 个文件\0%d 些文件",
-        "noun\x04one\0many": "一\0多",
-    }
-    write_mo(folder / "a.mo", messages, "utf-8")
-    write_mo(folder / "b.mo", {"Open": "开启", "Save": "保存"}, "gb18030")
-    write_mo(tmp_path / "de/LC_MESSAGES/a.mo", {"Open": "Öffnen"}, "utf-8")
-    found = read_catalogues(folders=[tmp_path, tmp_path / "none"])
-    assert sorted(found) == [
-        ("%d file", "%d 个文件"),
-        ("Close", "关闭"),
-        ("Open", "打开"),
-        ("Save", "保存"),
-        ("one", "一"),
-    ]
-    assert read_catalogues("de", [tmp_path]) == [("Open", "Öffnen")]
-    assert read_catalogues("fr", [tmp_path]) == []
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"no catalogue at all, but long enough for a heading",
-        struct.pack("<7I", 0x950412DE, 0, 5, 28, 28, 0, 0),  # cut off
-    ],
-)
-def test_a_broken_catalogue_is_left_out(
-    tmp_path: Path, content: bytes
-) -> None:
-    folder = tmp_path / "zh_CN/LC_MESSAGES"
-    write_mo(folder / "b.mo", {"Save": "保存"}, "utf-8")
-    (folder / "a.mo").write_bytes(content)
-    with pytest.warns(UserWarning, match=r"a\.mo: left out: .") as caught:
-        assert read_catalogues(folders=[tmp_path]) == [("Save", "保存")]
-    assert len(caught) == 1
 
 
 GOOD = [("Hello.", "你好。"), ("Go on.", "继续。")]
@@ -127,88 +64,9 @@ def test_a_bad_text_is_named_with_its_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.fixture
-def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for rows; the library looks nowhere else."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    import datasets
-
-    monkeypatch.setattr(
-        datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache"
-    )
-    datasets.disable_progress_bars()
-    folder = tmp_path / "rows"
-    folder.mkdir()
-    return folder
-
-
-def write_rows(folder: Path, rows: list[object]) -> str:
-    lines = "\n".join(json.dumps(row) for row in rows)
-    (folder / "train.jsonl").write_text(lines, "utf-8")
-    return str(folder)
-
-
-@pytest.mark.filterwarnings("default")
-def test_data_sets_are_read(offline: Path) -> None:
-    flat = [{"en": e, "zh": z} for e, z in GOOD]
-    deep = [{"id": i, "translation": row} for i, row in enumerate(flat)]
-    assert read_dataset(write_rows(offline, flat)) == GOOD
-    assert read_dataset(write_rows(offline, deep), "zh", "en") == [
-        (z, e) for e, z in GOOD
-    ]
-    with pytest.raises(ValueError, match=r"wanted texts en and de in row 0"):
-        read_dataset(str(offline), target="de")
-    with pytest.raises(ValueError, match=r"rows: wanted texts .* in row 1"):
-        read_dataset(write_rows(offline, [flat[0], {"en": "a", "zh": None}]))
-    with pytest.raises(ValueError, match="test"):
-        read_dataset(str(offline), split="test")
-    (offline / "train.jsonl").write_text("{no rows", "utf-8")
-    with pytest.raises(ValueError, match=f"^{offline}: "):
-        read_dataset(str(offline))
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_colon_leads_to_a_configuration(
-    offline: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(offline.parent)
-    parts = ""
-    for language in ("zh", "de"):
-        row = json.dumps({"en": "good", language: f"good in {language}"})
-        (offline / f"{language}.jsonl").write_text(row)
-        parts += f"- config_name: en-{language}\n"
-        parts += f"  data_files: {language}.jsonl\n"
-    (offline / "README.md").write_text(f"---\nconfigs:\n{parts}---\n")
-    for language in ("zh", "de"):
-        found = read_dataset(f"rows:en-{language}", target=language)
-        assert found == [("good", f"good in {language}")]
-
-
-@pytest.mark.parametrize(
-    ("library", "use"),
-    [
-        ("datasets", lambda: read_dataset("any")),
-    ],
-)
-def test_a_missing_library_is_named(
-    library: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(
-        ImportError, match=f"^run first: pip install {library}$"
-    ):
-        use()
-
-
 @pytest.mark.parametrize(
     ("pair", "cleaned"),
     [
-        (("_Open…", "打开(_O)…"), ("Open…", "打开…")),
-        (("E&xit", "退出 (&X)"), ("Exit", "退出")),
-        (("the R&D of __init__", "很糟"), ("the R&D of __init__", "很糟")),
-        (("Si_ze:", "大小（_z）："), ("Size:", "大小：")),
-        (("snake_case in _Run", "运行(_R)"), ("snake_case in Run", "运行")),
         ((" a\n  b\t", "甲\u3000乙\n"), ("a b", "甲 乙")),
         (("cafe\u0301", "咖啡"), ("café", "咖啡")),
     ],

@@ -21,7 +21,7 @@ def main(wheel: Path, sdist: Path) -> None:
         "attention_book/__init__.py",
         "attention_book/__main__.py",
         "attention_book/exercises.json",
-        "attention_book/models/grammar.safetensors",
+        "attention_book/models/everyday.safetensors",
         "attention_book/py.typed",
     } <= modules
     assert all(
@@ -31,7 +31,8 @@ def main(wheel: Path, sdist: Path) -> None:
         )
         for name in modules
     ), modules
-    assert any(name.endswith("licenses/LICENSE") for name in inside)
+    for name in ("LICENSE", "NOTICE"):
+        assert any(path.endswith(f"licenses/{name}") for path in inside)
 
     with tarfile.open(sdist) as archive:
         parts = [name.split("/", 1)[1] for name in archive.getnames()]
@@ -64,8 +65,8 @@ def main(wheel: Path, sdist: Path) -> None:
     plain, _ = attention_book.scaled_dot_product_attention(x, x, x, mask)
     torch.testing.assert_close(fused, plain)
 
-    said = run("translate", "Tom chases Jerry.")
-    assert said == "汤姆追逐杰瑞。\n", said
+    said = run("translate", "I love you.", "我爱你。")
+    assert said == "我爱你。\nI love you.\n", said
     module = [sys.executable, "-m", "attention_book", "--version"]
     assert subprocess.check_output(module, text=True) == f"{version}\n"
     an_exercise_is_printed_and_checked()

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (ad0c42b7aba6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (18c25264b25a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: its subcommands, what it prints, and its errors.
 
 Explained on the page "The command line".
@@ -33,7 +33,7 @@ __all__ = [
 _COMMANDS = {  # the module of each, and what it does
     "translate": (
         "translate",
-        "Translate English sentences, by default with the book's model.",
+        "Translate sentences, by default with the book's model.",
     ),
     "corpus": ("corpora", "Preview a corpus and count what is in it."),
     "train": ("train", "Train a translator, or resume one that was cut off."),

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (0d19bb896fd1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (ac42a44ac74e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command evaluate. Explained on the page "The command line"."""
 
 import time
@@ -10,16 +10,16 @@ from typer import Option
 
 from attention_book.cli.app import app, make_console
 from attention_book.cli.options import (
+    BEAM_SIZE,
     BeamSize,
     DeviceName,
     ModelFile,
     PrecisionName,
 )
-from attention_book.cli.translate import check_line
 from attention_book.compute import get_compute_config
 from attention_book.data.sources import CORPUS_HELP, load_corpus
 from attention_book.generation.scores import references_of, score
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation.translator import EVERYDAY, Translator
 from attention_book.tokenizers.directions import space_scripts
 from attention_book.tokenizers.punctuation import detokenize
 
@@ -29,12 +29,12 @@ __all__ = []
 
 @app.command("evaluate")
 def _evaluate(
-    model: ModelFile = GRAMMAR,
-    corpus: Annotated[str, Option(help=CORPUS_HELP)] = "grammar",
+    corpus: Annotated[str, Option(help=CORPUS_HELP)],
+    model: ModelFile = EVERYDAY,
     n: Annotated[
         int, Option("--n", "-n", help="How many of each test.", min=1)
     ] = 1000,
-    beam: BeamSize = 1,
+    beam: BeamSize = BEAM_SIZE,
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
 ) -> None:
@@ -58,7 +58,7 @@ def _evaluate(
         sources = [*known]
         for source in sources:
             try:
-                check_line(translator, source)
+                translator.encode(source)
             except ValueError as error:
                 raise ValueError(f"{corpus}: {error}") from None
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (b64b1ced0d1d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (15e40899cf57). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command explain. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -15,10 +15,10 @@ from attention_book.cli.app import (
     make_console,
     print_error,
 )
-from attention_book.cli.options import BeamSize
-from attention_book.cli.translate import check_line, doubt
+from attention_book.cli.options import BEAM_SIZE, BeamSize
+from attention_book.cli.translate import doubt
 from attention_book.generation.classifier import DIGITS, Classifier
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation.translator import EVERYDAY, Translator
 from attention_book.interpret.explanations import (
     Explanation,
     explain_image,
@@ -49,7 +49,7 @@ def _explain(
             show_default="the book's own models",
         ),
     ] = None,
-    beam: BeamSize = 1,
+    beam: BeamSize = BEAM_SIZE,
 ) -> None:
     """Show on which words, or patches, an answer depends."""
     if html and html.suffix.lower() not in (".html", ".htm"):
@@ -63,8 +63,7 @@ def _explain(
         name = text or ""
         if not name.strip():
             raise ValueError("nothing to explain, got 0 words")
-        translator = Translator.load(model or GRAMMAR)
-        check_line(translator, name)
+        translator = Translator.load(model or EVERYDAY)
         found = explain_sentence(translator, name, beam_size=beam)
         (sure,) = translator.translate_with_confidence([name], beam_size=beam)
         if sure.is_sure is False:

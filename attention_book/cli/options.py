@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (16217018b82a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (6e5c93fc72bb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Options of several commands. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -10,6 +10,7 @@ from attention_book.compute import Precision
 
 
 __all__ = [
+    "BEAM_SIZE",
     "BeamSize",
     "DeviceName",
     "ModelFile",
@@ -21,6 +22,7 @@ ModelFile = Annotated[
     Path,
     Option(help="A file made by train.", show_default="the book's own model"),
 ]
+BEAM_SIZE = 4  # the default
 BeamSize = Annotated[  # even small vocabularies have more than 100 tokens
     int,
     Option(help="Hypotheses to keep; 1 is greedy.", min=1, max=100),

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (23f4bbdf6c80). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (93ff5fc0e3b5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Options of train that need not be said. Explained in "The command line"."""
 
 import json
@@ -30,8 +30,10 @@ RECIPES: dict[str, dict[str, Any]] = {
         "dropout": 0.3,
         "label_smoothing": 0.1,
         "batch_tokens": 2000,
-        "max_steps": 10_000,
-        "warmup_steps": 400,
+        "accumulation_steps": 2,  # so that two processes can share a step
+        "learning_rate": 1.2e-3,
+        "max_steps": 5500,
+        "warmup_steps": 500,
     }
 }
 

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d6a94a6edb5f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b41fa5d03816). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command translate. Explained on the page "The command line"."""
 
 import itertools
@@ -22,6 +22,7 @@ from attention_book.cli.app import (
     print_error,
 )
 from attention_book.cli.options import (
+    BEAM_SIZE,
     BeamSize,
     DeviceName,
     ModelFile,
@@ -30,12 +31,10 @@ from attention_book.cli.options import (
 from attention_book.compute import ComputeConfig, get_compute_config
 from attention_book.generation.alignment import cross_weights
 from attention_book.generation.confidence import Translation
-from attention_book.generation.translator import GRAMMAR, Translator
-from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
+from attention_book.generation.translator import EVERYDAY, Translator
 
 
-__all__ = ["check_line", "doubt"]
+__all__ = ["doubt"]
 
 
 @app.command("translate")
@@ -51,12 +50,12 @@ def _translate(
         Path | None,
         Option(help="Translate each line of this file; - is standard input."),
     ] = None,
-    model: ModelFile = GRAMMAR,
+    model: ModelFile = EVERYDAY,
     checkpoint: Annotated[
         Path | None,
         Option(help="A folder with a Marian model, instead of --model."),
     ] = None,
-    beam: BeamSize = 1,
+    beam: BeamSize = BEAM_SIZE,
     device: DeviceName = "auto",
     precision: PrecisionName = "auto",
     show_attention: Annotated[
@@ -66,10 +65,10 @@ def _translate(
         bool, Option("--json", help="Print an object with its confidence.")
     ] = False,
 ) -> None:
-    """Translate English sentences, by default with the book's model."""
+    """Translate sentences, by default with the book's model."""
     if texts and file:
         raise typer.BadParameter("give sentences or --file, not both")
-    if checkpoint and model != GRAMMAR:
+    if checkpoint and model != EVERYDAY:
         raise typer.BadParameter("give --model or --checkpoint, not both")
     weights = checkpoint / "model.safetensors" if checkpoint else model
     n_bytes = weights.stat().st_size
@@ -117,7 +116,6 @@ def _load(
     return Translator(found.model, source, target, compute)
 
 
-_EXAMPLE = '"Yesterday Tom found a key in the garden."'
 _CHUNK = 128  # lines that are translated together
 _MAX_BYTES = 1_000_000  # of a line
 
@@ -167,19 +165,6 @@ def _read_lines(file: Any, name: str) -> Iterator[list[bytes]]:
         yield [rest]
 
 
-def check_line(translator: Translator, text: str) -> None:
-    """Raise ValueError unless the translator can read this text."""
-    try:
-        translator.encode(text)
-    except ValueError as error:
-        known = ""
-        by_words = isinstance(translator.source, WordTokenizer)
-        if by_words and "unknown" in str(error):
-            n = len(translator.source) - len(SPECIAL_TOKENS)
-            known = f" (this model knows {n}, as in {_EXAMPLE})"
-        raise ValueError(f"{error}{known}") from None
-
-
 class _Line(NamedTuple):
     """A line of a source: its text, or what is wrong with it."""
 
@@ -197,7 +182,7 @@ def _read_line(translator: Translator, data: str | bytes, place: str) -> _Line:
         if "\0" in text:
             raise ValueError("wanted text, got a NUL byte")
         if text:
-            check_line(translator, text)
+            translator.encode(text)
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:x} at {error.start}"
         return _Line(place, error=f"wanted UTF-8, got {byte}")
@@ -227,13 +212,10 @@ def _translate_lines(
 
 
 def doubt(translation: Translation) -> str:
-    """Say what got lost, or how unsure the model is and what it knows."""
+    """Say what got lost, or how unsure the model is."""
     if lost := escape_controls(", ".join(translation.lost)):
         return f"not sure of this one: it has lost {lost}"
-    return (
-        f"not sure of this one ({translation.confidence:.0%}); it knows "
-        f"simple sentences, one at a time, like {_EXAMPLE}"
-    )
+    return f"not sure of this one ({translation.confidence:.0%})"
 
 
 def _to_json(line: _Line, translation: Translation) -> str:

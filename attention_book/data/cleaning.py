@@ -1,8 +1,7 @@
-# Made from docs/source/texts.md (e3292d471395). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (6b6b4c79c067). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cleaning of sentence pairs. Explained on the page "Real corpora"."""
 
 import random
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -13,23 +12,12 @@ from attention_book.data.similarity import SimilarTexts, dedup_key
 __all__ = ["clean", "split_pairs"]
 
 
-_SHORTCUT = r"\s*[(（][_&](\w)[)）]"  # 打开(_O)
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\ufeff"))  # spaces of no width
 
 
-def _normalize(text: str, shortcut: str = "") -> str:
-    """Return a message in NFC, with single spaces and no shortcut mark.
-
-    Args:
-        text: The message.
-        shortcut: Its shortcut key, if its translation names one: without it
-            the marks of _Open and E&xit stay, as R&D and pg_dump must.
-    """
+def _normalize(text: str) -> str:
+    """Return a text in NFC, with single spaces."""
     text = unicodedata.normalize("NFC", text.translate(_INVISIBLE))
-    text = re.sub(_SHORTCUT, "", text)
-    if shortcut:
-        mark = f"[_&](?={shortcut})"
-        text = re.sub(mark, "", text, count=1, flags=re.IGNORECASE)
     return " ".join(text.split())
 
 
@@ -42,9 +30,7 @@ def clean(pairs: Iterable[Pair], max_length: int = 200) -> list[Pair]:
     """
     kept: dict[Pair, None] = {}
     for pair in pairs:
-        shortcut = re.search(_SHORTCUT, pair[1])
-        source = _normalize(pair[0], shortcut[1] if shortcut else "")
-        target = _normalize(pair[1])
+        source, target = map(_normalize, pair)
         source_key = dedup_key(source)
         target_key = dedup_key(target)
         ratio = (len(source) + 9) / (len(target) + 3)  # Chinese is shorter

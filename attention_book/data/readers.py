@@ -1,56 +1,13 @@
-# Made from docs/source/texts.md (c8ba78150581). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Readers of sentence pairs. Explained on the page "Real corpora"."""
+# Made from docs/source/texts.md (a092d52d3008). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Files of sentence pairs. Explained on the page "Real corpora"."""
 
-import gettext
-import struct
-import warnings
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 
-__all__ = [
-    "CATALOGUES",
-    "Pair",
-    "read_catalogues",
-    "read_dataset",
-    "read_tsv",
-]
+__all__ = ["Pair", "read_tsv"]
 
 
 Pair = tuple[str, str]  # source, target
-CATALOGUES = [  # folders where systems keep what their programs say
-    "/usr/share/locale",
-    "/usr/share/locale-langpack",
-    "/usr/local/share/locale",
-    "/opt/homebrew/share/locale",
-]
-
-
-def read_catalogues(
-    language: str = "zh_CN", folders: Iterable[str | Path] = CATALOGUES
-) -> list[Pair]:
-    """Read the messages of this machine's programs, with translations.
-
-    Plural forms come as the singular; catalogues that can't be read are
-    left out with a warning.
-    """
-    pairs: dict[str, str] = {}
-    for folder in folders:
-        for path in sorted(Path(folder).glob(f"{language}/*/*.mo")):
-            try:
-                with path.open("rb") as file:
-                    found = gettext.GNUTranslations(file)
-            except (OSError, ValueError, LookupError, struct.error) as error:
-                warnings.warn(f"{path}: left out: {error}", stacklevel=2)
-                continue
-            # gettext looks up and does not list: there is no public way
-            for key, text in vars(found)["_catalog"].items():
-                message, form = key if isinstance(key, tuple) else (key, 0)
-                if form == 0 and message:  # an empty one is the heading
-                    # a context may stand before the message
-                    pairs.setdefault(message.split("\x04")[-1], text)
-    return list(pairs.items())
 
 
 def read_tsv(path: str | Path) -> list[Pair]:
@@ -76,42 +33,4 @@ def read_tsv(path: str | Path) -> list[Pair]:
             )
         if line.strip():
             pairs.append((parts[0], parts[1]))
-    return pairs
-
-
-def read_dataset(
-    name: str, source: str = "en", target: str = "zh", split: str = "train"
-) -> list[Pair]:
-    """Read a data set of the Hugging Face library, which must be installed.
-
-    Its rows hold both languages, or a `translation` that holds both. A colon
-    in the name leads to one of its configurations:
-    Helsinki-NLP/opus-100:en-zh.
-
-    Raises:
-        ImportError: The library is not installed.
-        OSError: It can't be reached.
-        ValueError: There is none of that name, or a row lacks one of the
-            languages; says which row.
-    """
-    try:
-        import datasets
-    except ImportError:
-        raise ImportError("run first: pip install datasets") from None
-    folder = Path(name).exists()  # and no name, where a colon means more
-    path, _, part = (name, "", "") if folder else name.partition(":")
-    try:
-        rows: Any = datasets.load_dataset(path, part or None, split=split)
-    except datasets.exceptions.DatasetsError as error:
-        raise ValueError(f"{name}: {error}") from None
-    pairs = []
-    for number, row in enumerate(rows):
-        row = row.get("translation", row)
-        pair = row.get(source), row.get(target)
-        if not all(isinstance(text, str) for text in pair):
-            raise ValueError(
-                f"{name}: wanted texts {source} and {target} in row {number}, "
-                f"got {str(row)[:40]}"
-            )
-        pairs.append(pair)
     return pairs

@@ -1,5 +1,5 @@
-# Made from docs/source/texts.md (59d0bb4a6985). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Corpora by name: the grammar's, this machine's, a data set's, a file's.
+# Made from docs/source/texts.md (c251615661c5). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Corpora by name: the grammar's, or a file's.
 
 Explained on the page "Real corpora".
 """
@@ -7,12 +7,7 @@ Explained on the page "Real corpora".
 from typing import NamedTuple
 
 from attention_book.data.cleaning import clean, split_pairs
-from attention_book.data.readers import (
-    Pair,
-    read_catalogues,
-    read_dataset,
-    read_tsv,
-)
+from attention_book.data.readers import Pair, read_tsv
 from attention_book.data.split import make_split
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.directions import (
@@ -32,7 +27,7 @@ __all__ = [
 ]
 
 
-CORPUS_HELP = "grammar, catalogues, dataset:NAME, or a .tsv or .txt file"
+CORPUS_HELP = "grammar, or a .tsv or .txt file"
 
 
 class Corpus(NamedTuple):
@@ -47,8 +42,7 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
     """Read or make a corpus.
 
     Args:
-        name: "grammar", "catalogues", "dataset:NAME" or the path of a .tsv
-            or .txt file.
+        name: "grammar", or the path of a .tsv or .txt file.
         n_test: Pairs in each test, and for validation; at most a tenth of a
             real corpus.
 
@@ -60,23 +54,16 @@ def load_corpus(name: str, n_test: int = 1000) -> Corpus:
         kinds = ("unseen sentences", "unseen combinations")
         named = dict(zip(kinds, tests, strict=True))
         return Corpus(train[:-500], train[-500:], named)
-    if name == "catalogues":
-        pairs = read_catalogues()
-    elif name.startswith("dataset:"):
-        pairs = read_dataset(name.removeprefix("dataset:"))
-    elif name.lower().endswith((".tsv", ".txt")):
-        pairs = read_tsv(name)
-    else:
+    if not name.lower().endswith((".tsv", ".txt")):
         raise ValueError(
-            "corpus must be grammar, catalogues, dataset:NAME or a .tsv or "
-            f".txt file, got {name!r}"
+            f"corpus must be grammar or a .tsv or .txt file, got {name!r}"
         )
-    n_read = len(pairs)
-    pairs = clean(pairs)
+    found = read_tsv(name)
+    pairs = clean(found)
     if len(pairs) < 20:
         raise ValueError(
             f"{name}: wanted 20 pairs or more to learn from, got {len(pairs)} "
-            f"of the {n_read} read (repeated, lopsided and other bad ones go)"
+            f"of {len(found)} read (repeated, lopsided and other bad ones go)"
         )
     n_test = min(n_test, len(pairs) // 10)
     try:

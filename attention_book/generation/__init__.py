@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (0a3ac15d6b2a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (d254812fbec9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Generating text, and translating. Explained in the chapter "Decoding"."""
 
 from attention_book.generation.alignment import cross_weights
@@ -21,11 +21,11 @@ from attention_book.generation.generate import (
 from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.generation.scores import Scores, score
 from attention_book.generation.text import PromptDecoder, generate_text
-from attention_book.generation.translator import GRAMMAR, Translator
+from attention_book.generation.translator import EVERYDAY, Translator
 
 
 __all__ = [
-    "GRAMMAR",
+    "EVERYDAY",
     "CUDAGraphDecoder",
     "CachedDecoder",
     "Calibration",

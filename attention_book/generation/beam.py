@@ -1,8 +1,7 @@
-# Made from docs/transformer/beam-search.md (6d45d42fbeab). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/beam-search.md (d832c7933dc8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Beam search. Explained in "Beam search and exact search"."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 
@@ -14,11 +13,7 @@ from attention_book.generation.decoder import (
     Source,
     StepDecoder,
 )
-from attention_book.generation.generate import (
-    Hypothesis,
-    rows_to_keep,
-    suppressed,
-)
+from attention_book.generation.generate import Hypothesis, rows_to_keep
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import EOS, PAD
 
@@ -26,8 +21,7 @@ from attention_book.tokenizers.special_tokens import EOS, PAD
 __all__ = ["beam_search"]
 
 
-# Log-probability among the tokens allowed, among all tokens, row, next token.
-_Candidate = tuple[float, float, int, int]
+_Candidate = tuple[float, int, int]  # log-probability, row, next token
 
 
 class _Beam:
@@ -59,10 +53,10 @@ class _Beam:
     def extend(self, candidates: list[_Candidate]) -> list[int]:
         """Go on with the best candidates; return each row's parent."""
         children: list[tuple[float, int, Hypothesis]] = []
-        for rank, (total, log_prob, row, token_id) in enumerate(candidates):
+        for rank, (total, row, token_id) in enumerate(candidates):
             if total == -math.inf:
                 break
-            child = Hypothesis([*self.rows[row], token_id], log_prob)
+            child = Hypothesis([*self.rows[row], token_id], total)
             if token_id == EOS or len(child) == self.max_length:
                 if rank < len(self.rows):  # so that a beam of one is greedy
                     score = self.score(total, len(child))
@@ -97,7 +91,6 @@ def beam_search(
     max_length: int,
     beam_size: int = 4,
     length_penalty: float = 0.6,
-    suppress: Sequence[int] = (),
 ) -> list[Hypothesis]:
     """Return the best translation found of each source.
 
@@ -123,7 +116,7 @@ def beam_search(
     state.keep(rows)
     logits = logits[rows]
     while active:
-        candidates = _best_candidates(logits, active, suppress)
+        candidates = _best_candidates(logits, active)
         parents = [
             beam.extend(best)
             for beam, best in zip(active, candidates, strict=True)
@@ -139,26 +132,18 @@ def beam_search(
 
 
 def _best_candidates(
-    logits: Logits, beams: list[_Beam], suppress: Sequence[int]
+    logits: Logits, beams: list[_Beam]
 ) -> list[list[_Candidate]]:
     """Return each beam's best candidates.
 
     Twice the beam size of them: as many may be `<eos>`, one from each row.
     """
     n, size, vocab_size = len(beams), len(beams[0].rows), logits.shape[-1]
-    logits = logits.float().view(n, size, vocab_size)
-    totals = torch.tensor([beam.totals for beam in beams]).to(logits.device)
-    log_probs = suppressed(logits, suppress).log_softmax(-1)
-    totals = (totals[..., None] + log_probs).flatten(1)
+    log_probs = logits.float().view(n, size, vocab_size).log_softmax(-1)
+    so_far = torch.tensor([beam.totals for beam in beams]).to(logits.device)
+    totals = (so_far[..., None] + log_probs).flatten(1)
     best, indices = totals.topk(min(2 * size, size * vocab_size))
-    if suppress:
-        so_far = torch.tensor([[h.log_prob for h in b.rows] for b in beams])
-        log_probs = so_far.to(logits.device)[..., None] + logits.log_softmax(
-            -1
-        )
-        totals = log_probs.flatten(1)
-    log_probs = totals.gather(1, indices)
-    columns = best, log_probs, indices // vocab_size, indices % vocab_size
+    columns = best, indices // vocab_size, indices % vocab_size
     return [
         list(zip(*row, strict=True))
         for row in zip(*(x.tolist() for x in columns), strict=True)

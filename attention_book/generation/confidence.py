@@ -1,4 +1,4 @@
-# Made from docs/source/confidence.md (a2f86af47f85). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (97b6630bea56). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How far to trust a translation.
 
 Explained on the page "Confidence in a translation".
@@ -8,10 +8,7 @@ import math
 from typing import NamedTuple
 
 
-__all__ = ["UNSURE", "Calibration", "Translation"]
-
-
-UNSURE = "…"  # stands for the translation of what is no known sentence
+__all__ = ["Calibration", "Translation"]
 
 
 class Translation(NamedTuple):
@@ -24,9 +21,10 @@ class Translation(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Turns a model's log-probability into how likely it is right.
+    """Turns a model's own probability into how likely it is right.
 
-    confidence = σ(scale · ln(p / (1 - p)) + offset). The default leaves p as
+    confidence = σ(scale · ln(p / (1 - p)) + offset), with the geometric mean
+    p of the probabilities of a translation's tokens. The default leaves p as
     it is, and knows no threshold.
 
     Source: Platt (1999), §2, on the model's log-odds.
@@ -36,9 +34,9 @@ class Calibration(NamedTuple):
     offset: float = 0.0
     threshold: float | None = None  # sure from here on
 
-    def confidence(self, log_prob: float) -> float:
+    def confidence(self, mean_log_prob: float) -> float:
         """Return the calibrated probability."""
-        x = self.scale * _log_odds(log_prob) + self.offset
+        x = self.scale * _log_odds(mean_log_prob) + self.offset
         return 1 / (1 + math.exp(min(-x, 700)))
 
     def is_sure(self, confidence: float) -> bool | None:

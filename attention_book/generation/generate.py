@@ -1,4 +1,4 @@
-# Made from docs/transformer/decoding.md (8169faf2dad3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/decoding.md (5d5c11ea61d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The loop that generates, and how it chooses each token.
 
 Explained in the chapter "Decoding".
@@ -30,7 +30,6 @@ __all__ = [
     "greedy",
     "rows_to_keep",
     "sampler",
-    "suppressed",
 ]
 
 
@@ -42,16 +41,6 @@ def greedy(
 ) -> Int[Tensor, " batch"]:
     """Return the token with the highest logit."""
     return logits.argmax(-1)
-
-
-def suppressed(
-    logits: Float[Tensor, "*batch vocab"], token_ids: Sequence[int]
-) -> Float[Tensor, "*batch vocab"]:
-    """Return logits by which none of these tokens is ever chosen."""
-    if not token_ids:
-        return logits
-    index = torch.tensor(token_ids, device=logits.device)
-    return logits.index_fill(-1, index, -torch.inf)
 
 
 class Hypothesis(list[int]):
@@ -77,7 +66,6 @@ def generate(
     *,
     max_length: int,
     next_token: NextToken = greedy,
-    suppress: Sequence[int] = (),
     eos_id: int | None = EOS,
     with_log_probs: bool = False,
 ) -> list[Hypothesis]:
@@ -89,7 +77,6 @@ def generate(
         lengths: How many tokens of each source are real.
         max_length: The most tokens of a translation.
         next_token: The strategy, such as greedy or what sampler returns.
-        suppress: Tokens that are never generated.
         eos_id: The token after which to stop, or None for none.
         with_log_probs: Whether to sum log-probabilities, of the model and not
             of next_token, which takes another look at all logits.
@@ -102,7 +89,7 @@ def generate(
     steps: list[tuple[Tensor, Tensor]] = []  # that are not read yet
     log_probs = torch.full(lengths.shape, math.nan)
     for n in range(1, max_length + 1):
-        token_ids = next_token(suppressed(logits, suppress))
+        token_ids = next_token(logits)
         if with_log_probs:
             log_probs = -F.cross_entropy(
                 logits.float(), token_ids, reduction="none"

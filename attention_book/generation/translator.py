@@ -1,7 +1,8 @@
-# Made from docs/source/translator.md (8e86e8afb362). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/translator.md (15c19ae2bfc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained on the page "The translator"."""
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,7 @@ from attention_book.compute import (
 )
 from attention_book.data.batches import pad
 from attention_book.generation.beam import beam_search
-from attention_book.generation.confidence import (
-    UNSURE,
-    Calibration,
-    Translation,
-)
+from attention_book.generation.confidence import Calibration, Translation
 from attention_book.generation.cuda_graphs import CUDAGraphDecoder
 from attention_book.generation.decoder import CachedDecoder, StepDecoder
 from attention_book.generation.generate import Hypothesis, generate
@@ -31,21 +28,21 @@ from attention_book.generation.incremental import (
     unsupported_part,
 )
 from attention_book.generation.lost import find_lost
-from attention_book.io.checkpoints import load_model
+from attention_book.io.checkpoints import load_model, save_model
+from attention_book.io.files import printable
+from attention_book.io.tensors import open_tensors
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.directions import DIRECTIONS, with_direction
 from attention_book.tokenizers.words import Tokenizer
 
 
-__all__ = ["GRAMMAR", "Translator"]
+__all__ = ["EVERYDAY", "Translator"]
 
 
-GRAMMAR = Path(__file__).parents[1] / "models" / "grammar.safetensors"
+EVERYDAY = Path(__file__).parents[1] / "models" / "everyday.safetensors"
 _BATCH_SIZE = 32  # sentences at most
 _BATCH_TOKENS = 4096  # at most, with padding, of all hypotheses
 _ONE_THREAD = 2**24  # parameters, up to which more threads slow one row down
-# Of models that learnt UNSURE: fitted on 442 sentences that people wrote.
-_CALIBRATION = Calibration(scale=0.27, offset=2.279, threshold=0.933)
 
 
 class Translator:
@@ -56,6 +53,8 @@ class Translator:
         source: The tokenizer of the source.
         target: The tokenizer of the target.
         compute: The device and precision.
+        calibration: How likely a translation is right, by its probability;
+            None leaves that as it is.
     """
 
     def __init__(
@@ -64,6 +63,8 @@ class Translator:
         source: Tokenizer,
         target: Tokenizer,
         compute: ComputeConfig = ON_CPU,
+        *,
+        calibration: Calibration | None = None,
     ) -> None:
         if not isinstance(model, Transformer):
             raise ValueError(
@@ -79,12 +80,7 @@ class Translator:
         self.compute = compute
         prefixes = getattr(source, "prefixes", [])
         self.is_bidirectional = prefixes == list(DIRECTIONS)
-        self.calibration = Calibration()
-        self.suppress: list[int] = []
-        token_ids = getattr(target, "token_ids", {})
-        if UNSURE in token_ids:
-            self.calibration = _CALIBRATION
-            self.suppress = [token_ids[UNSURE]]
+        self.calibration = calibration or Calibration()
         self.decoder = _make_decoder(self.model, compute)
         n_parameters = sum(x.numel() for x in self.model.parameters())
         self.is_small = n_parameters <= _ONE_THREAD
@@ -93,16 +89,48 @@ class Translator:
 
     @classmethod
     def load(
-        cls, path: str | Path = GRAMMAR, compute: ComputeConfig = ON_CPU
+        cls, path: str | Path = EVERYDAY, compute: ComputeConfig = ON_CPU
     ) -> "Translator":
-        """Read a file of save_model; by default the model of the grammar."""
+        """Read what save or save_model wrote; by default the book's model.
+
+        Raises:
+            ValueError: The file holds no model of the package, or another.
+        """
         model, tokenizers, _ = load_model(path)
         if type(model) is not Transformer or len(tokenizers) != 2:
             raise ValueError(
                 f"{path}: wanted a Transformer with two tokenizers, got a "
                 f"{type(model).__name__} with {len(tokenizers)}"
             )
-        return cls(model, *tokenizers, compute)
+        with open_tensors(path) as file:
+            text = file.metadata.get("calibration", "{}")
+        try:
+            calibration = Calibration(**json.loads(text))
+            calibration.is_sure(calibration.confidence(0.0))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{path}: wanted a calibration, got {printable(text, 60)}"
+            ) from None
+        return cls(model, *tokenizers, compute, calibration=calibration)
+
+    def save(
+        self,
+        path: str | Path,
+        dtype: torch.dtype = torch.float32,
+        **metadata: str,
+    ) -> None:
+        """Write all into a safetensors file, numbers as dtype.
+
+        metadata says more, such as the source of what was learnt from.
+        """
+        metadata |= {"calibration": json.dumps(self.calibration._asdict())}
+        save_model(
+            path,
+            self.model,
+            tokenizers=(self.source, self.target),
+            dtype=dtype,
+            extra=({}, metadata),
+        )
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text.
@@ -155,9 +183,10 @@ class Translator:
     ) -> list[Translation]:
         """Translate texts, and say how likely each translation is right.
 
-        The confidence is calibrated for a model that learnt to be unsure,
-        such as the book's. For other models it is the probability that they
-        give to their own translation, and whether they are sure is None.
+        The confidence is calibrated for a model whose file says how, such as
+        the book's. For others it is the probability that they give to the
+        tokens of their translation, as a geometric mean, and whether they are
+        sure is None.
         """
         check_texts("texts", texts)
         sources = [self.encode(text) for text in texts]
@@ -165,7 +194,8 @@ class Translator:
         found: list[Translation] = []
         for source, hypothesis in zip(texts, generated, strict=True):
             text = self.target.decode(hypothesis)
-            confidence = self.calibration.confidence(hypothesis.log_prob)
+            mean = hypothesis.log_prob / len(hypothesis)
+            confidence = self.calibration.confidence(mean)
             is_sure = self.calibration.is_sure(confidence)
             lost: list[str] = []
             if self.is_bidirectional:
@@ -184,12 +214,7 @@ class Translator:
         limit = self.max_source_length
         width = bucket_length(longest, limit, self.compute.device)
         n = min(2 * longest + 16, limit)
-        return search(
-            self.decoder,
-            *pad(sources, width),
-            max_length=n,
-            suppress=self.suppress,
-        )
+        return search(self.decoder, *pad(sources, width), max_length=n)
 
 
 @contextlib.contextmanager

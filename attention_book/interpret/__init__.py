@@ -1,11 +1,10 @@
-# Made from docs/source/explain.md (3aa2c865f375). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (859fe754346d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Looking into models, and changing what they compute.
 
 Explained in the chapter "Reading attention".
 """
 
 from attention_book.interpret.attribution import (
-    attribution_patching,
     input_x_gradient,
     integrated_gradients,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "Trace",
     "activation_patching",
     "attention_rollout",
-    "attribution_patching",
     "head_importance",
     "input_x_gradient",
     "integrated_gradients",

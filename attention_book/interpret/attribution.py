@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (a76e2fc9d7eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (d6f638658a25). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What a change would do, estimated by gradients.
 
 Explained on the page "Tools for explanations".
@@ -15,7 +15,7 @@ from attention_book._checks import check_size
 from attention_book.interpret.probe import trace
 
 
-__all__ = ["attribution_patching", "input_x_gradient", "integrated_gradients"]
+__all__ = ["input_x_gradient", "integrated_gradients"]
 
 
 _Score = Callable[[Any], Float[Tensor, " outputs"]]
@@ -75,24 +75,3 @@ def integrated_gradients(
         for i in range(n_points)
     ]
     return (torch.stack(gradients).mean(dim=0) * x).sum(dim=-1)
-
-
-def attribution_patching(
-    model: nn.Module,
-    clean: Sequence[Any],
-    corrupted: Sequence[Any],
-    site: str,
-    score: Callable[[Any], Float[Tensor, ""]],
-    dim: int = -2,
-) -> Float[Tensor, " units"]:
-    """Activation patching of all units at once, to first order.
-
-    The change of the activation times the gradient of the score, summed over
-    each unit. The arguments are those of activation_patching.
-
-    Source: Nanda (2023).
-    """
-    x = _activation(model, corrupted, site)
-    change = _activation(model, clean, site) - x
-    gradient = _gradients(model, corrupted, site, x, lambda y: score(y)[None])
-    return (change * gradient).movedim(dim, 0).flatten(1).sum(dim=-1)

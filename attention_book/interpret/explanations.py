@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (936625321c1f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (733fa596f073). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """On what a translation, or the class of an image, depends.
 
 Explained on the page "Tools for explanations".
@@ -11,7 +11,6 @@ from torch import Tensor
 
 from attention_book.data.images import read_digit
 from attention_book.generation.classifier import Classifier
-from attention_book.generation.confidence import UNSURE
 from attention_book.generation.translator import Translator
 from attention_book.interpret.mixing import (
     attention_rollout,
@@ -20,7 +19,8 @@ from attention_book.interpret.mixing import (
 from attention_book.interpret.patching import occlusion
 from attention_book.interpret.pictures import HeatMap
 from attention_book.interpret.probe import trace
-from attention_book.tokenizers.special_tokens import BOS
+from attention_book.tokenizers.directions import DIRECTIONS
+from attention_book.tokenizers.special_tokens import BOS, SPECIAL_TOKENS
 
 
 __all__ = ["Explanation", "explain_image", "explain_sentence"]
@@ -40,8 +40,7 @@ def explain_sentence(
 
     The first map has the weights of cross-attention, the mean of all layers
     and heads. The second has by how much the log-probability of the token
-    falls when a word of the source is left out, its place kept, given that
-    the model answers and does not say UNSURE.
+    falls when a token of the source is left out, its place kept.
 
     Raises:
         ValueError: No sentence, or a word that the model does not know.
@@ -56,12 +55,7 @@ def explain_sentence(
         torch.tensor([[BOS, *target]], device=device)[:, : len(target)],
     )
 
-    token_ids = getattr(translator.target, "token_ids", {})
-
     def log_probs(logits: Tensor) -> Tensor:
-        if UNSURE in token_ids:
-            logits = logits.clone()
-            logits[..., token_ids[UNSURE]] = -torch.inf
         return logits[0].log_softmax(-1)[range(len(target)), target]
 
     sites = "decoder.layers.*.cross_attention.weights"
@@ -70,6 +64,8 @@ def explain_sentence(
     effects = occlusion(model, inputs, "source_embedding.tokens", log_probs)
     rows = [translator.target.decode([token]) or "<eos>" for token in target]
     columns = [translator.source.decode([token]) for token in source]
+    if translator.is_bidirectional:
+        columns[0] = DIRECTIONS[source[0] - len(SPECIAL_TOKENS)]
     return Explanation(
         translator.target.decode(target),
         [

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (1f8781643b48). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (85e9e6acdbd9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Whole models in one file each, with tokenizers and labels.
 
 Explained on the page "Files and checkpoints".
@@ -203,8 +203,7 @@ def read_header(file: TensorFile) -> SavedModel:
     if "losses" in tensors:  # a checkpoint has more, which is not looked at
         tensors = {k: x for k, x in tensors.items() if k.startswith("model.")}
     try:
-        text = metadata["config"].replace("epsilon", "eps")  # its old name
-        config = json.loads(text)
+        config = json.loads(metadata["config"])
         model = _meta_model(name, config, len(tensors))
         unique = map(tokenizer_from_json, _parse_list(metadata["tokenizers"]))
         made = list(unique)  # what both sides share, once

@@ -1,4 +1,4 @@
-# Made from docs/source/checkpoints.md (001681590e31). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checkpoints.md (66507edca7ec). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checkpoints of training: the model's file, with all that resuming takes.
 
 Explained on the page "Files and checkpoints".
@@ -27,12 +27,9 @@ __all__ = ["fingerprint", "load_checkpoint", "save_checkpoint"]
 
 def fingerprint(trainer: Trainer) -> dict[str, str]:
     """Return what a checkpoint must share with the run that resumes it."""
-    training = asdict(trainer.config)
-    if trainer.config.schedule == "cosine":  # once it began with step 1
-        training["cosine_from"] = trainer.config.warmup_steps
     return {
         "config": json.dumps(config_to_dict(trainer.model)),
-        "training": json.dumps(training),
+        "training": json.dumps(asdict(trainer.config)),
         "corpus": json.dumps({"digest": trainer.batches.fingerprint()}),
     }
 
@@ -44,8 +41,7 @@ def _check_fingerprint(trainer: Trainer, metadata: dict[str, str]) -> None:
     with inverse_sqrt is the one that it followed before.
     """
     for kind, wanted in fingerprint(trainer).items():
-        text = metadata.get(kind, "{}").replace("epsilon", "eps")
-        made = json.loads(text)
+        made = json.loads(metadata.get(kind, "{}"))
         for name, value in json.loads(wanted).items():
             found = made.get(name)
             is_longer = name == "max_steps" and type(found) is int

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from attention_book.data.lexicon import PEOPLE, VERBS
-from corpora.wide.noun_phrases import ANIMALS, PEOPLE_AS_OBJECTS
 
 
 __all__ = ["HEURISTICS", "Inference", "make_inferences"]
 
 
+ANIMALS = ("cat", "horse", "cow", "snake", "bird")
+PEOPLE_AS_OBJECTS = ("see", "find", "chase", "draw")  # what is done to them
 HEURISTICS = ("lexical overlap", "subsequence", "constituent")
 _Template = tuple[str, str]  # a premise and a hypothesis
 _PAST = [verb.past for verb in VERBS if verb.base in PEOPLE_AS_OBJECTS]

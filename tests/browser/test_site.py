@@ -793,7 +793,7 @@ def test_an_explanation_can_be_read_without_its_colours(
 ) -> None:
     """By keyboard, by screen reader, on a phone, in either scheme."""
     explanation = explain_sentence(
-        Translator.load(), "Yesterday Tom found a key in the garden."
+        Translator.load(), "Yesterday I found a key in the garden."
     )
     file = tmp_path / "page.html"
     html = to_html(explanation.heat_maps, explanation.output)

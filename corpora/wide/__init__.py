@@ -1,1 +1,0 @@
-"""The wide grammar, from which the bundled translator learnt."""
