@@ -12,16 +12,16 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from attention_book.attention.entmax import EntmaxAttention
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.attention.spans import SpanAttention
-from attention_book.attention.sparse import EagerAttention, SparsemaxAttention
-from attention_book.interpret import (
+from attention_book import (
     list_heads,
     prune_heads,
     replace_attention,
     without_heads,
 )
+from attention_book.attention.entmax import EntmaxAttention
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.attention.spans import SpanAttention
+from attention_book.attention.sparse import EagerAttention, SparsemaxAttention
 from attention_book.models.transformer import Transformer
 from benchmarks.sidebyside import introduce, keep, report, side_by_side
 from experiments.adaptive import Entmax15Attention

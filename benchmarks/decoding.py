@@ -31,8 +31,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_book import generate
 from attention_book.attention.positions import SinusoidalPositions
-from attention_book.generation import IncrementalDecoder, generate
+from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from benchmarks.sidebyside import (

@@ -23,6 +23,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    generate,
+)
 from attention_book.attention.fused import fused_attention
 from attention_book.compute import (
     ComputeConfig,
@@ -32,26 +38,16 @@ from attention_book.compute import (
     get_compute_config,
     inference_copy,
 )
-from attention_book.generation import (
-    CUDAGraphDecoder,
-    IncrementalDecoder,
-    generate,
-)
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.models.config import ViTConfig
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT
 from attention_book.profiling.roofline import Roofline, transformer_flops
 from attention_book.profiling.timing import measure_roofline, median_time
 from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.training import (
-    Batch,
-    Example,
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    make_batch,
-)
 from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.training.loading import Batch, Example, make_batch
 from benchmarks.sidebyside import (
     device_name,
     introduce,

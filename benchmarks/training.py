@@ -29,8 +29,8 @@ from attention_book.attention.positions import SinusoidalPositions
 from attention_book.models.decoder import teacher_forcing_pair
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.training import Batch
 from attention_book.training.chunked_loss import chunked_translation_loss
+from attention_book.training.loading import Batch
 from benchmarks.memory import resident
 from benchmarks.sidebyside import (
     introduce,

@@ -13,12 +13,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from attention_book import replace_attention
 from attention_book.attention.entmax import entmax15
 from attention_book.attention.sparse import (
     EagerAttention,
     SparsemaxAttention,
 )
-from attention_book.interpret import replace_attention
 from experiments.attention_tasks import (
     log_n,
     recall,

@@ -13,23 +13,21 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from attention_book.attention.gates import GatedAttention, expected_heads
-from attention_book.data.sources import Corpus, load_corpus
-from attention_book.generation import Translator
-from attention_book.interpret import (
-    head_importance,
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    Translator,
+    encode_pairs,
     list_heads,
     prune_heads,
     replace_attention,
     without_heads,
 )
+from attention_book.attention.gates import GatedAttention, expected_heads
+from attention_book.data.sources import Corpus, load_corpus
+from attention_book.interpret.heads import head_importance
 from attention_book.models.transformer import Transformer
-from attention_book.training import (
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-)
 from attention_book.training.chunked_loss import chunked_translation_loss
 from attention_book.training.loading import Example, make_batch
 from experiments.record import percent, spread

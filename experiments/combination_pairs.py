@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attention_book import WordTokenizer
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    WordTokenizer,
+    encode_pairs,
+)
 from attention_book.data.batches import pad
 from attention_book.data.grammar import sentence
 from attention_book.data.lexicon import COLOURS, NOUNS, QUALITIES
 from attention_book.data.split import is_held_out, make_split
 from attention_book.generation.generate import generate
-from attention_book.training import (
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-)
 from experiments.fitting import small_model
 from experiments.record import percent, spread
 

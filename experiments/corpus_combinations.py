@@ -8,17 +8,18 @@ import copy
 
 import torch
 
-from attention_book.data.sources import load_corpus, train_tokenizers
-from attention_book.generation import Translator, score
-from attention_book.models.config import PRESETS, TransformerConfig
-from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.punctuation import detokenize
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
+    Translator,
     encode_pairs,
 )
+from attention_book.data.sources import load_corpus, train_tokenizers
+from attention_book.generation.scores import score
+from attention_book.models.config import PRESETS, TransformerConfig
+from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training.chunked_loss import chunked_translation_loss
 from experiments.record import percent
 

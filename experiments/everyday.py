@@ -24,26 +24,27 @@ from typing import Any
 
 import torch
 
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    Translator,
+    encode_pairs,
+    load_checkpoint,
+    save_checkpoint,
+    validation_loss,
+)
 from attention_book.compute import Precision
 from attention_book.data.cleaning import clean
 from attention_book.data.copies import with_copies
 from attention_book.data.readers import Pair
 from attention_book.data.sources import Corpus, both_directions, load_corpus
 from attention_book.data.split import make_split
-from attention_book.generation import Translator
 from attention_book.generation.scores import references_of
-from attention_book.io import load_checkpoint, save_checkpoint
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.directions import DIRECTIONS, space_scripts
 from attention_book.tokenizers.punctuation import detokenize
-from attention_book.training import (
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-    validation_loss,
-)
 from attention_book.training.chunked_loss import chunked_translation_loss
 from experiments.catalogues import read_catalogues
 

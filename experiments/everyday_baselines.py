@@ -13,6 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    encode_pairs,
+    validation_loss,
+)
 from attention_book.data.batches import pad
 from attention_book.data.readers import Pair
 from attention_book.data.similarity import SimilarTexts
@@ -20,14 +27,7 @@ from attention_book.models.decoder import teacher_forcing_pair
 from attention_book.models.seq2seq import AttentiveSeq2Seq
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.training import (
-    Batch,
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-    validation_loss,
-)
+from attention_book.training.loading import Batch
 from experiments.everyday import Across
 
 

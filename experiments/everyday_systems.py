@@ -20,12 +20,11 @@ import torch
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from attention_book import TrainingConfig, Translator
 from attention_book.data.readers import Pair
-from attention_book.generation import Translator
 from attention_book.models.seq2seq import AttentiveSeq2Seq
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.directions import DIRECTIONS, with_direction
-from attention_book.training import TrainingConfig
 from experiments.everyday import CACHE, corpus, directed, exam, train
 from experiments.everyday_baselines import (
     WordByWord,

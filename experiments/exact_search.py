@@ -20,25 +20,23 @@ import torch
 from sacrebleu.metrics.chrf import CHRF
 from torch import Tensor
 
-from attention_book.data.batches import pad
-from attention_book.data.split import make_split
-from attention_book.generation import (
-    Hypothesis,
-    beam_search,
-    generate,
-    sampler,
-    score,
-)
-from attention_book.generation.exact import exact_search
-from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
+    beam_search,
     encode_pairs,
+    generate,
+    sampler,
 )
+from attention_book.data.batches import pad
+from attention_book.data.split import make_split
+from attention_book.generation.exact import exact_search
+from attention_book.generation.generate import Hypothesis
+from attention_book.generation.scores import score
+from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.tokenizers.words import WordTokenizer
 from experiments.fitting import small_model
 from experiments.record import percent, spread
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import torch
 
-from attention_book.generation import Translator
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    Translator,
+    encode_pairs,
+)
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.punctuation import detokenize
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-)
 from attention_book.training.chunked_loss import chunked_translation_loss
 
 

@@ -6,8 +6,7 @@ by zeros in its bias as well. 200 unseen sentences are translated each time.
 
 from collections.abc import Mapping, Sequence
 
-from attention_book.generation import Translator
-from attention_book.interpret import list_heads, without_heads
+from attention_book import Translator, list_heads, without_heads
 from attention_book.tokenizers.punctuation import detokenize
 from experiments.record import percent
 from experiments.translators import translator, unseen

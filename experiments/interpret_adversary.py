@@ -18,12 +18,10 @@ from collections import defaultdict
 import torch
 from torch import Tensor
 
+from attention_book import Translator, encode_pairs, trace
 from attention_book.data.sources import load_corpus
 from attention_book.data.split import make_split
-from attention_book.generation import Translator
-from attention_book.interpret import trace
 from attention_book.models.transformer import Transformer
-from attention_book.training import encode_pairs
 from corpora.biased.replays import ReplayableGrammar
 from experiments import interpret_debate
 from experiments.interpret_debate import (

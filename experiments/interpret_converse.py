@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_book import Translator, trace
 from attention_book.data.sources import load_corpus
 from attention_book.data.split import make_split
-from attention_book.generation import Translator
-from attention_book.interpret import trace
 from corpora.biased.replays import ReplayableGrammar
 from experiments.interpret_readings import MOVED, N, replaced, teacher_forced
 from experiments.record import percent

@@ -17,12 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_book import encode_pairs, trace
 from attention_book.data.batches import pad
 from attention_book.data.sources import load_corpus
-from attention_book.interpret import trace
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import PAD
-from attention_book.training import encode_pairs
 from experiments.record import percent, spread
 from experiments.translators import translator, unseen
 

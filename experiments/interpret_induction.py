@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_book.interpret import trace, without_heads
+from attention_book import trace, without_heads
 from literate.chapter import defined_in
 
 

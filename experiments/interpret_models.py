@@ -17,29 +17,27 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book.data.digits import load_digits
-from attention_book.data.sources import load_corpus
-from attention_book.data.split import make_split
-from attention_book.generation import Translator
-from attention_book.interpret import (
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    Translator,
+    encode_pairs,
     input_x_gradient,
     integrated_gradients,
     occlusion,
     trace,
 )
+from attention_book.data.digits import load_digits
+from attention_book.data.sources import load_corpus
+from attention_book.data.split import make_split
 from attention_book.models.config import ViTConfig
 from attention_book.models.language import CausalLanguageModel
 from attention_book.models.seq2seq import AttentiveSeq2Seq
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import PAD
-from attention_book.training import (
-    Batch,
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-)
 from attention_book.training.classifiers import ImageBatches, train_classifier
+from attention_book.training.loading import Batch
 from corpora.biased.replays import ReplayableGrammar
 from experiments.help_pages import RATE, cells, make, text
 from experiments.record import percent, spread

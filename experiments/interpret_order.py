@@ -16,8 +16,8 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
+from attention_book import input_x_gradient, occlusion, trace
 from attention_book.data.split import make_split
-from attention_book.interpret import input_x_gradient, occlusion, trace
 from corpora.biased.replays import ReplayableGrammar
 from experiments.interpret_readings import (
     METHODS,

@@ -16,17 +16,16 @@ import networkx as nx  # type: ignore[import-untyped]
 import torch
 from torch import Tensor, nn
 
-from attention_book.attention.multi_head import MultiHeadAttention
-from attention_book.data.split import make_split
-from attention_book.generation import Translator
-from attention_book.interpret import (
-    attention_rollout,
+from attention_book import (
+    Translator,
     input_x_gradient,
     integrated_gradients,
-    mixing_matrices,
     occlusion,
     trace,
 )
+from attention_book.attention.multi_head import MultiHeadAttention
+from attention_book.data.split import make_split
+from attention_book.interpret.mixing import attention_rollout, mixing_matrices
 from attention_book.tokenizers.special_tokens import BOS
 from corpora.biased.replays import ReplayableGrammar
 from experiments.record import percent

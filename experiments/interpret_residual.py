@@ -21,13 +21,8 @@ import networkx as nx  # type: ignore[import-untyped]
 import torch
 from torch import Tensor, nn
 
-from attention_book.interpret import (
-    attention_rollout,
-    input_x_gradient,
-    mixing_matrices,
-    occlusion,
-    trace,
-)
+from attention_book import input_x_gradient, occlusion, trace
+from attention_book.interpret.mixing import attention_rollout, mixing_matrices
 from attention_book.models.language import CausalLanguageModel
 from experiments.help_pages import RATE, cells, text
 from experiments.record import percent

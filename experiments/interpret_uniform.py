@@ -8,17 +8,17 @@ weights were of no use here, it would translate as well as they do.
 
 import torch
 
-from attention_book.data.sources import load_corpus, train_tokenizers
-from attention_book.generation import Translator
-from attention_book.models.config import PRESETS, TransformerConfig
-from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.punctuation import detokenize
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
+    Translator,
     encode_pairs,
 )
+from attention_book.data.sources import load_corpus, train_tokenizers
+from attention_book.models.config import PRESETS, TransformerConfig
+from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.punctuation import detokenize
 from attention_book.training.chunked_loss import chunked_translation_loss
 from experiments.interpret_debate import predicted
 from experiments.record import percent

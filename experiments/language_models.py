@@ -21,8 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_book import sampler
 from attention_book.data.batches import pad
-from attention_book.generation import sampler
 from attention_book.generation.text import fill_blank, generate_text
 from attention_book.models.language import (
     CausalLanguageModel,

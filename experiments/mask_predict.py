@@ -12,6 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    encode_pairs,
+    translation_loss,
+)
 from attention_book.attention.caches import KeyValueCache
 from attention_book.data.batches import pad
 from attention_book.data.split import make_split
@@ -23,13 +30,6 @@ from attention_book.models.mask_predict import (
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-    translation_loss,
-)
 from attention_book.training.mask_predict import mask_predict_loss
 from experiments.record import percent
 

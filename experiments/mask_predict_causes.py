@@ -15,6 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    encode_pairs,
+    translation_loss,
+)
 from attention_book.data.batches import pad
 from attention_book.data.split import make_split
 from attention_book.models.mask_predict import (
@@ -23,13 +30,6 @@ from attention_book.models.mask_predict import (
 )
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-    translation_loss,
-)
 from attention_book.training.losses import cross_entropy
 from attention_book.training.mask_predict import mask_predict_loss
 from experiments.mask_predict import in_iterations, same, word_by_word

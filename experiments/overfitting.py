@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,

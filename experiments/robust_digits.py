@@ -10,11 +10,9 @@ is.
 import torch
 from torch import Tensor
 
+from attention_book import expected_calibration_error
 from attention_book.data.digits import Digits, load_digits
-from attention_book.evaluation import (
-    expected_calibration_error,
-    fit_temperature,
-)
+from attention_book.evaluation.calibration import fit_temperature
 from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT
 from attention_book.training.classifiers import ImageBatches, train_classifier

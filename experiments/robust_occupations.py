@@ -19,15 +19,13 @@ from typing import Any
 
 import torch
 
-from attention_book.evaluation import (
+from attention_book import (
+    TrainingConfig,
+    Translator,
     accuracy_by_group,
     equalized_odds_difference,
 )
-from attention_book.generation import Translator
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
-    TrainingConfig,
-)
 from corpora.biased.occupations import (
     OccupationSentence,
     balance,

@@ -9,13 +9,12 @@ import random
 
 import torch
 
+from attention_book import TrainingConfig, Translator
 from attention_book.data.sources import load_corpus, train_tokenizers
 from attention_book.data.split import make_split
-from attention_book.generation import Translator
 from attention_book.generation.alignment import cross_weights
 from attention_book.models.config import PRESETS
 from attention_book.tokenizers.special_tokens import EOS
-from attention_book.training import TrainingConfig
 from corpora.biased.replays import ReplayableGrammar
 from experiments.fitting import Pair, fit, judge
 from experiments.record import percent, spread

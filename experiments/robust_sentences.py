@@ -8,8 +8,8 @@ import functools
 import random
 from collections.abc import Callable
 
+from attention_book import expected_calibration_error
 from attention_book.data.split import make_split
-from attention_book.evaluation import expected_calibration_error
 from corpora.biased.replays import ReplayableGrammar
 from corpora.biased.sentences import negate, swap_names, swap_words
 from experiments.fitting import Pair, judge

@@ -13,7 +13,7 @@ not follow; without one ("and"), only who does what to whom.
 
 import torch
 
-from attention_book.evaluation import accuracy_by_group
+from attention_book import accuracy_by_group
 from attention_book.models.config import TextConfig
 from attention_book.models.text import SequenceClassifier
 from attention_book.tokenizers.special_tokens import BOS, EOS

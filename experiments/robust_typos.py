@@ -8,12 +8,11 @@ training set exchange letters. In the last test a letter is missing instead.
 import random
 from typing import Any
 
+from attention_book import TrainingConfig, expected_calibration_error
 from attention_book.data.grammar import Phrase, statement
 from attention_book.data.split import make_split
-from attention_book.evaluation import expected_calibration_error
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import TrainingConfig
 from corpora.biased.sentences import (
     NEW_NAMES,
     add_typos,

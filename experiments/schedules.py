@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
-    learning_rate_at,
     validation_loss,
 )
+from attention_book.training.config import learning_rate_at
 from experiments.fitting import small_model
 from experiments.record import spread
 from experiments.warm_up import encode, make_texts, parts

@@ -25,29 +25,26 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
-from attention_book.data.batches import pad
-from attention_book.data.cleaning import clean, split_pairs
-from attention_book.data.readers import Pair
-from attention_book.data.similarity import dedup_key
-from attention_book.generation import (
-    IncrementalDecoder,
-    NextToken,
-    greedy,
-    sampler,
-)
-from attention_book.generation.beam import beam_search
-from attention_book.generation.generate import generate
-from attention_book.io import load_checkpoint, save_checkpoint
-from attention_book.models.transformer import Transformer, TransformerConfig
-from attention_book.tokenizers.bpe import BPETokenizer
-from attention_book.tokenizers.special_tokens import BOS
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
     encode_pairs,
+    load_checkpoint,
+    sampler,
+    save_checkpoint,
     validation_loss,
 )
+from attention_book.data.batches import pad
+from attention_book.data.cleaning import clean, split_pairs
+from attention_book.data.readers import Pair
+from attention_book.data.similarity import dedup_key
+from attention_book.generation.beam import beam_search
+from attention_book.generation.generate import NextToken, generate, greedy
+from attention_book.generation.incremental import IncrementalDecoder
+from attention_book.models.transformer import Transformer, TransformerConfig
+from attention_book.tokenizers.bpe import BPETokenizer
+from attention_book.tokenizers.special_tokens import BOS
 from attention_book.training.chunked_loss import chunked_translation_loss
 from experiments.catalogues import CATALOGUES, read_catalogues
 from experiments.record import percent, spread

@@ -17,17 +17,19 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_book.data.batches import pad
-from attention_book.data.split import make_split
-from attention_book.generation import generate, greedy, sampler
-from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
     encode_pairs,
+    generate,
+    sampler,
 )
+from attention_book.data.batches import pad
+from attention_book.data.split import make_split
+from attention_book.generation.generate import greedy
+from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.words import WordTokenizer
 from experiments.exact_search import Judge, log_probs, minimum_bayes_risk
 from experiments.fitting import small_model
 from experiments.record import percent, spread

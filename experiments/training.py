@@ -6,19 +6,21 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attention_book import Transformer, TransformerConfig, WordTokenizer
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    Transformer,
+    TransformerConfig,
+    TranslationBatches,
+    WordTokenizer,
+    encode_pairs,
+    validation_loss,
+)
 from attention_book.data.batches import pad
 from attention_book.data.split import Split, make_split
 from attention_book.generation.generate import generate
 from attention_book.tokenizers.punctuation import detokenize
-from attention_book.training import (
-    Example,
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    encode_pairs,
-    validation_loss,
-)
+from attention_book.training.loading import Example
 from experiments.record import percent, spread
 
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import torch
 
-from attention_book.data.sources import load_corpus, train_tokenizers
-from attention_book.generation import Translator
-from attention_book.io import save_model
-from attention_book.models.config import PRESETS, TransformerConfig
-from attention_book.models.transformer import Transformer
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
+    Translator,
     encode_pairs,
+    save_model,
 )
+from attention_book.data.sources import load_corpus, train_tokenizers
+from attention_book.models.config import PRESETS, TransformerConfig
+from attention_book.models.transformer import Transformer
 from attention_book.training.chunked_loss import chunked_translation_loss
 
 

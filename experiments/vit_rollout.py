@@ -8,7 +8,7 @@ than the patch with the most ink, which needs no model.
 
 import torch
 
-from attention_book.interpret import attention_rollout, mixing_matrices
+from attention_book.interpret.mixing import attention_rollout, mixing_matrices
 from attention_book.models.vit import patchify
 from attention_book.training.classifiers import ImageBatches, train_classifier
 from experiments.record import percent

@@ -16,17 +16,17 @@ from statistics import fmean
 
 import torch
 
-from attention_book import WordTokenizer
-from attention_book.data.split import Split, make_split
-from attention_book.training import (
-    Example,
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
+    WordTokenizer,
     encode_pairs,
-    learning_rate_at,
     validation_loss,
 )
+from attention_book.data.split import Split, make_split
+from attention_book.training.config import learning_rate_at
+from attention_book.training.loading import Example
 from experiments.fitting import small_model
 from experiments.record import spread
 

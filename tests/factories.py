@@ -10,22 +10,21 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    generate,
+)
 from attention_book.compute import get_compute_config
 from attention_book.data.batches import pad
-from attention_book.generation import generate
 from attention_book.models.config import TextConfig, ViTConfig
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.models.vit import ViT
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
-    SINGLE_PROCESS,
-    Example,
-    ParallelStrategy,
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-)
+from attention_book.training.loading import Example
+from attention_book.training.parallel import SINGLE_PROCESS, ParallelStrategy
 from tests.torch_state import randomise
 
 

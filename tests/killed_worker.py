@@ -20,15 +20,11 @@ from typing import Any
 
 import torch
 
-from attention_book.io import (
-    load_checkpoint,
-    lock,
-    read_tensors,
-    save_checkpoint,
-)
+from attention_book import Trainer, load_checkpoint, save_checkpoint
+from attention_book.io.files import lock
+from attention_book.io.tensors import read_tensors
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import Trainer
 from tests.factories import TRAINING, make_trainer
 
 

@@ -22,31 +22,31 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from attention_book.io.progress import (
-    fingerprint,
-    load_checkpoint,
-    save_checkpoint,
-)
-from attention_book.models.transformer import Transformer
-from attention_book.training import (
-    SINGLE_PROCESS,
-    Batch,
-    ParallelStrategy,
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
     translation_loss,
     validation_loss,
 )
+from attention_book.io.progress import (
+    fingerprint,
+    load_checkpoint,
+    save_checkpoint,
+)
+from attention_book.models.transformer import Transformer
 from attention_book.training.distributed import (
     check_agreement,
     load_trainer,
     process_group,
     save_trainer,
 )
+from attention_book.training.loading import Batch
 from attention_book.training.parallel import (
+    SINGLE_PROCESS,
     DataParallel,
     FullyShardedDataParallel,
+    ParallelStrategy,
 )
 from tests import factories
 from tests.factories import make_examples, make_transformer

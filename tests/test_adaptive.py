@@ -12,6 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
+from attention_book import (
+    beam_search,
+    generate,
+    list_heads,
+    prune_heads,
+    replace_attention,
+    save_model,
+    without_heads,
+)
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.entmax import EntmaxAttention, entmax, entmax15
 from attention_book.attention.functional import causal_mask, padding_mask
@@ -28,16 +37,8 @@ from attention_book.attention.sparse import (
     sparsemax,
 )
 from attention_book.data.batches import pad
-from attention_book.generation import IncrementalDecoder, beam_search, generate
-from attention_book.interpret import (
-    head_importance,
-    list_heads,
-    prune_heads,
-    replace_attention,
-    without_heads,
-)
-from attention_book.interpret.heads import PrunedAttention
-from attention_book.io import save_model
+from attention_book.generation.incremental import IncrementalDecoder
+from attention_book.interpret.heads import PrunedAttention, head_importance
 from experiments import adaptive_alpha
 from experiments.attention_tasks import (
     log_n,

@@ -16,6 +16,13 @@ import torch
 from torch import Tensor, nn
 
 import attention_book
+from attention_book import (
+    TrainingConfig,
+    Translator,
+    beam_search,
+    generate,
+    sampler,
+)
 from attention_book.attention.caches import (
     KeyValueCache,
 )
@@ -39,14 +46,8 @@ from attention_book.attention.positions import (
 )
 from attention_book.compute import ON_CPU, ComputeConfig
 from attention_book.data.split import make_split
-from attention_book.generation import (
-    CUDAGraphDecoder,
-    IncrementalDecoder,
-    Translator,
-    beam_search,
-    generate,
-    sampler,
-)
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.generation.mask_predict import mask_predict
 from attention_book.io.pretrained.folders import from_pretrained
 from attention_book.models.config import TextConfig, ViTConfig
@@ -64,7 +65,6 @@ from attention_book.models.text import TextEncoder, TokenClassifier
 from attention_book.models.transformer import Transformer, TransformerConfig
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import TrainingConfig
 from attention_book.training.chunked_loss import chunked_cross_entropy
 from attention_book.training.losses import cross_entropy
 from attention_book.training.mask_predict import random_mask

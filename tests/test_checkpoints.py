@@ -16,17 +16,20 @@ import safetensors
 import torch
 from torch import nn
 
-from attention_book.io import (
-    fingerprint,
+from attention_book import (
+    Trainer,
     load_checkpoint,
     load_model,
-    open_tensors,
-    read_tensors,
     save_checkpoint,
     save_model,
+)
+from attention_book.io.progress import fingerprint
+from attention_book.io.tensors import (
+    open_tensors,
+    read_tensors,
+    to_int8,
     write_tensors,
 )
-from attention_book.io.tensors import to_int8
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,
@@ -37,7 +40,6 @@ from attention_book.models.vit import ViT
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import Tokenizer, WordTokenizer
-from attention_book.training import Trainer
 from tests.factories import (
     KINDS,
     SOURCE_WORDS,
@@ -330,7 +332,7 @@ def test_twenty_kills_of_a_training_lose_nothing(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 import torch
-from attention_book.io import write_tensors
+from attention_book.io.tensors import write_tensors
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = sys.argv[1]
 write_tensors(path, {"x": torch.zeros(10)}, {"n": "old"})

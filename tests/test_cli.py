@@ -19,20 +19,16 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 import attention_book
+from attention_book import Trainer, Translator
 from attention_book.cli.app import app, main
 from attention_book.data.digits import load_digits
 from attention_book.data.split import make_split
-from attention_book.generation import (
-    EVERYDAY,
-    Calibration,
-    Translation,
-    Translator,
-)
-from attention_book.io import read_tensors
+from attention_book.generation.confidence import Calibration, Translation
+from attention_book.generation.translator import EVERYDAY
 from attention_book.io.files import lock
+from attention_book.io.tensors import read_tensors
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import Trainer
 from corpora.exam import read_exam
 from corpora.learner import LEARNER
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from attention_book.generation import Calibration, Translator, translator
+from attention_book import Translator, save_model
+from attention_book.generation import translator
+from attention_book.generation.confidence import Calibration
 from attention_book.generation.lost import find_lost
-from attention_book.io import save_model
 from attention_book.io.tensors import open_tensors
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.bpe import BPETokenizer

@@ -11,24 +11,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_book.compute import ON_CPU
-from attention_book.data.batches import pad
-from attention_book.generation import (
-    CachedDecoder,
-    CUDAGraphDecoder,
-    Hypothesis,
-    IncrementalDecoder,
+from attention_book import (
     beam_search,
-    cross_weights,
     exact_search,
     generate,
-    greedy,
+    load_model,
     sampler,
-    score,
+    trace,
 )
-from attention_book.generation.generate import rows_to_keep
-from attention_book.interpret import trace
-from attention_book.io import load_model
+from attention_book.compute import ON_CPU
+from attention_book.data.batches import pad
+from attention_book.generation.alignment import cross_weights
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.generation.decoder import CachedDecoder
+from attention_book.generation.generate import Hypothesis, greedy, rows_to_keep
+from attention_book.generation.incremental import IncrementalDecoder
+from attention_book.generation.scores import score
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from corpora.learner import LEARNER

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from attention_book import TrainingConfig
 from attention_book.data.sources import both_directions
 from attention_book.data.split import make_split
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.directions import DIRECTIONS
 from attention_book.tokenizers.punctuation import detokenize
-from attention_book.training import TrainingConfig
 from experiments import everyday, everyday_data, everyday_search
 from experiments.everyday import Dropout, Recipe, exam, pairs_of, read_cedict
 from experiments.everyday_baselines import (

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from attention_book.generation import EVERYDAY, Translator
+from attention_book import Translator
+from attention_book.generation.translator import EVERYDAY
 from attention_book.io.tensors import open_tensors
 from corpora.bundled.everyday_model import (
     FALSE_ALARMS,

@@ -14,23 +14,19 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from attention_book import Translator, beam_search, generate, save_model
 from attention_book.attention.functional import scaled_dot_product_attention
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.compute import ON_CPU
 from attention_book.data.batches import pad
-from attention_book.generation import (
-    CUDAGraphDecoder,
-    Hypothesis,
+from attention_book.generation import cuda_graphs, prepacked
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.generation.generate import Hypothesis
+from attention_book.generation.incremental import (
     IncrementalDecoder,
-    Translator,
-    beam_search,
-    cuda_graphs,
-    generate,
-    prepacked,
+    single_query_attention,
 )
-from attention_book.generation.incremental import single_query_attention
 from attention_book.generation.prepacked import PrepackedLinear
-from attention_book.io import save_model
 from attention_book.models.mask_predict import (
     MaskedTransformer,
     MaskedTransformerConfig,

@@ -21,17 +21,16 @@ from PIL import Image
 from safetensors.torch import save_file
 from typer.main import get_command
 
-from attention_book.cli.app import app
-from attention_book.io import (
+from attention_book import (
     load_checkpoint,
     load_model,
-    lock,
-    read_tensors,
     save_checkpoint,
     save_model,
-    write_tensors,
 )
+from attention_book.cli.app import app
+from attention_book.io.files import lock
 from attention_book.io.pretrained.vit import load_vit
+from attention_book.io.tensors import read_tensors, write_tensors
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
 from tests.factories import (

@@ -22,13 +22,13 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 from typer.testing import CliRunner
 
-from attention_book import from_pretrained, load_vit
+from attention_book import from_pretrained, load_vit, save_model
 from attention_book.cli.app import app
 from attention_book.compute import get_compute_config
 from attention_book.data.digits import Digits
 from attention_book.data.images import find_ink, read_digit, to_digit
 from attention_book.generation.classifier import DIGITS, Classifier
-from attention_book.io import read_tensors, save_model, write_tensors
+from attention_book.io.tensors import read_tensors, write_tensors
 from attention_book.models.vit import ViT, resize
 from corpora.bundled import digits_model, mnist, strokes
 from tests.factories import (

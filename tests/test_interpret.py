@@ -9,27 +9,26 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
+from attention_book import (
+    Translator,
+    activation_patching,
+    input_x_gradient,
+    integrated_gradients,
+    list_heads,
+    list_sites,
+    occlusion,
+    prune_heads,
+    trace,
+    without_heads,
+)
 from attention_book.attention.graph import GraphAttention
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
     attention_weights,
 )
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
-from attention_book.generation import Translator
-from attention_book.interpret import (
-    activation_patching,
-    attention_rollout,
-    input_x_gradient,
-    integrated_gradients,
-    list_heads,
-    list_sites,
-    mixing_matrices,
-    occlusion,
-    prune_heads,
-    trace,
-    without_heads,
-)
 from attention_book.interpret.explanations import explain_sentence
+from attention_book.interpret.mixing import attention_rollout, mixing_matrices
 from attention_book.interpret.pictures import HeatMap, to_html
 from attention_book.models.graph import NodeClassifier
 from attention_book.models.language import (

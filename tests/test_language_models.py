@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from attention_book.generation import generate_text
+from attention_book import generate_text
 from attention_book.generation.text import fill_blank
 from attention_book.models.config import TextConfig
 from attention_book.models.language import (

@@ -5,12 +5,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_book.training import make_batch, translation_loss
+from attention_book import translation_loss
 from attention_book.training.chunked_loss import (
     _cross_entropy_forward,
     chunked_cross_entropy,
     chunked_translation_loss,
 )
+from attention_book.training.loading import make_batch
 from tests.factories import compile_backend, make_examples, make_transformer
 
 

@@ -15,7 +15,7 @@ from attention_book.models.mask_predict import (
     refine,
 )
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
-from attention_book.training import make_batch
+from attention_book.training.loading import make_batch
 from attention_book.training.mask_predict import mask_predict_loss, random_mask
 from tests.factories import KINDS, make_config
 from tests.torch_state import randomise

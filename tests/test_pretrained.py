@@ -18,13 +18,13 @@ from typer.testing import CliRunner, Result
 from attention_book import (
     MarianTransformer,
     Pretrained,
+    Translator,
     from_pretrained,
     generate,
     save_pretrained,
 )
 from attention_book.cli.app import app
 from attention_book.data.split import make_split
-from attention_book.generation import Translator
 from attention_book.io.pretrained import folders as folders_module
 from attention_book.io.pretrained.bert import BERT_FAMILIES
 from attention_book.io.pretrained.gpt2 import GPT2

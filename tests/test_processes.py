@@ -16,21 +16,18 @@ import torch
 import torch.distributed as dist
 from typer.testing import CliRunner
 
+from attention_book import TrainingConfig, translation_loss
 from attention_book.data.split import make_split
 from attention_book.io.progress import load_checkpoint
 from attention_book.io.tensors import read_tensors
-from attention_book.training import (
-    SINGLE_PROCESS,
-    TrainingConfig,
-    make_batch,
-    translation_loss,
-)
 from attention_book.training.distributed import (
     check_agreement,
     device_of_rank,
     process_group,
 )
+from attention_book.training.loading import make_batch
 from attention_book.training.parallel import (
+    SINGLE_PROCESS,
     DataParallel,
     FullyShardedDataParallel,
 )

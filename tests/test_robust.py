@@ -5,12 +5,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from attention_book.evaluation import (
+from attention_book import (
     accuracy_by_group,
     equalized_odds_difference,
     expected_calibration_error,
-    fit_temperature,
 )
+from attention_book.evaluation.calibration import fit_temperature
 from corpora.biased.images import (
     add_noise,
     adjust_contrast,

@@ -14,6 +14,17 @@ from PIL import Image
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
+from attention_book import (
+    TrainingConfig,
+    TranslationBatches,
+    Translator,
+    beam_search,
+    generate,
+    load_checkpoint,
+    save_checkpoint,
+    translation_loss,
+    validation_loss,
+)
 from attention_book.cli.app import app
 from attention_book.compute import (
     ON_CPU,
@@ -24,28 +35,15 @@ from attention_book.compute import (
     inference_copy,
     seeded,
 )
-from attention_book.generation import (
-    EVERYDAY,
-    CUDAGraphDecoder,
-    IncrementalDecoder,
-    Translator,
-    beam_search,
-    generate,
-    translator,
-)
+from attention_book.generation import translator
 from attention_book.generation.classifier import Classifier
-from attention_book.io import load_checkpoint, save_checkpoint
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.generation.incremental import IncrementalDecoder
+from attention_book.generation.translator import EVERYDAY
 from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
-    Batch,
-    TrainingConfig,
-    TranslationBatches,
-    loading,
-    make_batch,
-    translation_loss,
-    validation_loss,
-)
+from attention_book.training import loading
+from attention_book.training.loading import Batch, make_batch
 from tests.factories import (
     POSITIONS,
     TRAINING,

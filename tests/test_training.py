@@ -13,23 +13,20 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from attention_book import _checks as checks
-from attention_book.tokenizers.special_tokens import PAD
-from attention_book.training import (
-    Example,
-    ParallelStrategy,
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
-    cross_entropy,
     encode_pairs,
-    learning_rate_at,
-    make_batch,
-    to_device,
     translation_loss,
     validation_loss,
 )
-from attention_book.training.parallel import DataParallel
+from attention_book import _checks as checks
+from attention_book.tokenizers.special_tokens import PAD
+from attention_book.training.config import learning_rate_at
+from attention_book.training.loading import Example, make_batch, to_device
+from attention_book.training.losses import cross_entropy
+from attention_book.training.parallel import DataParallel, ParallelStrategy
 from tests.factories import (
     KINDS,
     SOURCE_WORDS,

@@ -12,22 +12,23 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from attention_book.data.digits import Digits, load_digits
-from attention_book.io import load_checkpoint, save_checkpoint
-from attention_book.models.config import ViTConfig
-from attention_book.models.vit import ViT, patchify, resize
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
-    learning_rate_at,
+    load_checkpoint,
+    save_checkpoint,
     validation_loss,
 )
+from attention_book.data.digits import Digits, load_digits
+from attention_book.models.config import ViTConfig
+from attention_book.models.vit import ViT, patchify, resize
 from attention_book.training.classifiers import (
     ImageBatches,
     classification_loss,
     random_affine,
     train_classifier,
 )
+from attention_book.training.config import learning_rate_at
 from tests.factories import (
     make_images,
     make_random_vit,

@@ -106,7 +106,7 @@ def compiled_training_is_eager_training() -> None:
     """By inductor, which takes most of a minute."""
     import torch
 
-    from attention_book.io import read_tensors
+    from attention_book.io.tensors import read_tensors
 
     if not shutil.which(os.environ.get("CXX", "g++")):
         print("no C++ compiler here: train --compile was NOT tried")

@@ -1,4 +1,4 @@
-# Made from docs/fast/chunked-loss.md (eb6ee23c64f7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/chunked-loss.md (20f1aae203fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cross-entropy in chunks. Explained in "A loss that saves memory"."""
 
 from typing import Any
@@ -89,7 +89,7 @@ def _backward(
     if grad is None or any(gradient is not None for gradient in second):
         raise RuntimeError(
             "chunked_cross_entropy can be differentiated once only; for "
-            "second derivatives use attention_book.training.cross_entropy"
+            "second derivatives use cross_entropy of training.losses"
         )
     x_grad, weight_grad = ctx.saved_tensors
     return grad * x_grad, grad * weight_grad, *(None,) * 4

@@ -29,16 +29,13 @@ import torch.nn.functional as F
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor, nn
 
+from attention_book import Trainer, TrainingConfig, expected_calibration_error
 from attention_book.data.digits import Digits, load_digits
 from attention_book.data.images import find_ink, read_digit, to_digit
-from attention_book.evaluation import (
-    expected_calibration_error,
-    fit_temperature,
-)
+from attention_book.evaluation.calibration import fit_temperature
 from attention_book.generation.classifier import DIGITS, Classifier
 from attention_book.models.config import ViTConfig
 from attention_book.models.vit import ViT
-from attention_book.training import Trainer, TrainingConfig
 from attention_book.training.classifiers import (
     ImageBatches,
     LabelledBatch,

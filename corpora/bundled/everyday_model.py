@@ -30,10 +30,12 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
+from attention_book import Translator
 from attention_book.data.sources import load_corpus
-from attention_book.generation import EVERYDAY, Calibration, Translator
+from attention_book.generation.confidence import Calibration
 from attention_book.generation.lost import find_lost
 from attention_book.generation.scores import references_of
+from attention_book.generation.translator import EVERYDAY
 from attention_book.tokenizers.directions import space_scripts
 from corpora.exam import VERDICTS, read_exam, read_rows
 

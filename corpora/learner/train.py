@@ -11,17 +11,17 @@ from pathlib import Path
 
 import torch
 
-from attention_book.data.split import make_split
-from attention_book.io import save_model
-from attention_book.models.config import TransformerConfig
-from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.words import WordTokenizer
-from attention_book.training import (
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
     encode_pairs,
+    save_model,
 )
+from attention_book.data.split import make_split
+from attention_book.models.config import TransformerConfig
+from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.words import WordTokenizer
 from corpora.learner import LEARNER
 
 

@@ -23,7 +23,7 @@ from playwright.sync_api import (
     TimeoutError as TooLate,
 )
 
-from attention_book.generation import Translator
+from attention_book import Translator
 from attention_book.interpret.explanations import explain_sentence
 from attention_book.interpret.pictures import to_html
 from literate.chapter import ROOT

@@ -6,22 +6,20 @@ from typing import Any
 import pytest
 import torch
 
-from attention_book.compute import get_compute_config
-from attention_book.data.batches import pad
-from attention_book.generation import (
-    CUDAGraphDecoder,
-    beam_search,
-    cuda_graphs,
-    generate,
-)
-from attention_book.models.transformer import Transformer
-from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.training import (
-    Example,
+from attention_book import (
     Trainer,
     TrainingConfig,
     TranslationBatches,
+    beam_search,
+    generate,
 )
+from attention_book.compute import get_compute_config
+from attention_book.data.batches import pad
+from attention_book.generation import cuda_graphs
+from attention_book.generation.cuda_graphs import CUDAGraphDecoder
+from attention_book.models.transformer import Transformer
+from attention_book.tokenizers.special_tokens import BOS, EOS
+from attention_book.training.loading import Example
 from tests.factories import make_transformer, needs_bf16
 
 

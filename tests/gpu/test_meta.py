@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from attention_book.generation import IncrementalDecoder
+from attention_book import translation_loss
 from attention_book.generation.cuda_graphs import StaticStep
+from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.models.transformer import Transformer
 from attention_book.models.vit import ViT
-from attention_book.training import make_batch, translation_loss
+from attention_book.training.loading import make_batch
 from tests.factories import KINDS, make_config, make_examples, make_vit_config
 
 

@@ -17,19 +17,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from attention_book import Trainer, TrainingConfig, TranslationBatches
 from attention_book.compute import get_compute_config
 from attention_book.data.digits import Digits
 from attention_book.profiling.timing import measure_roofline, median_time
-from attention_book.training import (
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    make_batch,
-)
 from attention_book.training.chunked_loss import (
     chunked_translation_loss,
 )
 from attention_book.training.classifiers import ImageBatches
+from attention_book.training.loading import make_batch
 from tests.factories import make_examples, make_transformer
 
 

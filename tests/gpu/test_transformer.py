@@ -9,6 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from attention_book import (
+    Trainer,
+    TrainingConfig,
+    TranslationBatches,
+    translation_loss,
+)
 from attention_book.attention.fused import fused_attention
 from attention_book.compute import (
     Kernel,
@@ -20,14 +26,7 @@ from attention_book.models.mask_predict import (
     MaskedTransformerConfig,
 )
 from attention_book.tokenizers.special_tokens import BOS, EOS
-from attention_book.training import (
-    Example,
-    Trainer,
-    TrainingConfig,
-    TranslationBatches,
-    make_batch,
-    translation_loss,
-)
+from attention_book.training.loading import Example, make_batch
 from attention_book.training.mask_predict import mask_predict_loss
 from tests.factories import (
     KINDS,

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_book.data.digits import Digits
-from attention_book.interpret import attention_rollout, mixing_matrices
+from attention_book.interpret.mixing import attention_rollout, mixing_matrices
 from attention_book.models.vit import ViT, resize
 from attention_book.training.classifiers import ImageBatches, train_classifier
 from tests.factories import compile_backend, make_vit
