@@ -121,9 +121,9 @@ class Recipe:
     """How a translator is trained; the defaults are those of the search."""
 
     n_pairs: int | None = None  # of the training set; None for all
-    careless: bool = False  # test on lines drawn at random
+    careless: bool = False  # set pairs drawn at random aside, too
     directions: str = "both"  # or en-zh, zh-en
-    more: str = ""  # data beside the pairs: catalogues, grammar, cedict
+    more: str = ""  # data beside the pairs, of a name that pairs_of knows
     vocab_size: int = 4000
     characters_apart: bool = True
     subword_dropout: float = 0.0
@@ -144,33 +144,33 @@ class Recipe:
     averaged: bool = False  # over five points of the last 250 steps
 
 
+def draw_carelessly() -> list[Pair]:
+    """Pairs drawn at random, as a careless split sets them aside."""
+    parts = corpus()
+    everything = [*parts.train, *parts.validation]
+    return random.Random(0).sample(everything, len(parts.validation))
+
+
 def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
     """The training pairs of a recipe, and those to validate on."""
     parts = corpus()
     train, validation = parts.train, parts.validation
     if recipe.careless:
-        everything = [*train, *validation]
-        random.Random(0).shuffle(everything)
-        n = len(validation)
-        validation, train = everything[:n], everything[n:]
+        aside = {*draw_carelessly()}
+        train = [pair for pair in train if pair not in aside]
     if recipe.n_pairs:
         train = random.Random(1).sample(train, recipe.n_pairs)
     if recipe.more == "catalogues":
-        train = [*train, *clean(read_catalogues(), max_length=80)]
+        messages = clean(read_catalogues(), max_length=80)
+        train = [*train, *random.Random(2).sample(messages, len(train))]
     elif recipe.more == "grammar":
+        made = make_split(len(train), 1).train
         train = [
             *train,
-            *(
-                (detokenize(x).capitalize(), detokenize(y))
-                for x, y in make_split(20_000, 1).train
-            ),
+            *((detokenize(x).capitalize(), detokenize(y)) for x, y in made),
         ]
-    elif recipe.more == "copies":
-        train = with_copies(train)
     elif recipe.more == "back-translations":
         train = [*train, *back_translated(recipe, train)]
-    elif recipe.more == "cedict":
-        train = [*train, *read_cedict(os.environ["EVERYDAY_CEDICT"], train)]
     elif recipe.more == "cedict in frames":
         words = read_cedict(os.environ["EVERYDAY_CEDICT"], train)
         train = [*train, *words, *in_frames(words, train, 15_000)]
@@ -366,8 +366,12 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
                 points.append([x.detach().clone() for x in model.parameters()])
         seconds += time.process_time() - start
         if recipe.watched:
-            found = bits_of(trainer, tokens, validation, recipe)
-            bits[len(trainer.losses)] = [*found.values()]
+            parts = [validation, draw_carelessly()]
+            bits[len(trainer.losses)] = [
+                each
+                for part in parts[: 1 + recipe.careless]
+                for each in bits_of(trainer, tokens, part, recipe).values()
+            ]
             watched.write_text(json.dumps(bits), "utf-8")
         clock.write_text(json.dumps(seconds), "utf-8")
         save_checkpoint(path, trainer, (tokens, tokens))

@@ -2,10 +2,10 @@
 
 All are scored on the test sentences, none of which is nearly the same as one
 to learn from. Three need no training: copying, the nearest neighbour, and
-word by word. A GRU with attention learns from all pairs with three learning
-rates; the best of them counts, as it was when the loss on validation
-sentences was least. The small Transformer of the search has one rate and one
-length. The last one is the book's own, of which there is one only.
+word by word. A GRU with attention learns from all pairs, with the best of
+three learning rates, and counts as it was when the loss of validation
+sentences was least. The small Transformer is that of everyday-data, with one
+rate only. The last one is the book's own, of which there is one.
 
 Not run to its end: it has no record yet.
 """
@@ -22,6 +22,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from attention_book import TrainingConfig, Translator
 from attention_book.data.readers import Pair
+from attention_book.io.tensors import read_tensors, write_tensors
 from attention_book.models.seq2seq import AttentiveSeq2Seq
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.directions import DIRECTIONS, with_direction
@@ -44,7 +45,7 @@ GRU = TrainingConfig(
     warmup_steps=200,
     label_smoothing=0.1,
 )
-GRU_RATES = (5e-4, 1e-3, 2e-3)
+GRU_RATES = (5e-4, 1e-3, 2e-3)  # tried with the first seed
 TITLES = {
     "copy": "照抄 | copy the source",
     "nearest": "最像的一句的译文 | nearest neighbour",
@@ -106,7 +107,8 @@ def systems(
     if direction == "zh-en":
         pairs = [(y, x) for x, y in pairs]
     small = train(ALL, seed, f"small, seed {seed}:").translator
-    recurrent, tokens, _ = gru(seed)
+    rate = min(GRU_RATES, key=lambda rate: gru(rate, RUNS[0])[2])
+    recurrent, tokens, _ = gru(rate, seed)
     outputs = {
         "copy": sources,
         "nearest": nearest(pairs, sources),
@@ -122,19 +124,24 @@ def systems(
 
 
 @cache
-def gru(seed: int) -> tuple[AttentiveSeq2Seq, BPETokenizer, float]:
-    """A GRU for both directions, its subwords, and its learning rate."""
+def gru(
+    rate: float, seed: int
+) -> tuple[AttentiveSeq2Seq, BPETokenizer, float]:
+    """A GRU for both directions, its subwords, and its loss unseen."""
     train, validation = corpus()[:2]
     pairs, held_out = directed(train, "both"), directed(validation, "both")
     tokens = BPETokenizer.train(
         [text for pair in pairs for text in pair], ALL.vocab_size, DIRECTIONS
     )
-    found = {}
-    for rate in GRU_RATES:
+    path = CACHE / f"gru-{rate}-{seed}.safetensors"
+    if not path.exists():
         config = replace(GRU, learning_rate=rate, seed=seed)
-        found[rate] = train_gru(pairs, held_out, tokens, config, GRU_WIDTH)
-    rate = min(found, key=lambda rate: found[rate][1])
-    return found[rate][0], tokens, rate
+        model, loss = train_gru(pairs, held_out, tokens, config, GRU_WIDTH)
+        write_tensors(path, model.state_dict(), {"loss": str(loss)})
+    weights, metadata = read_tensors(path)
+    model = AttentiveSeq2Seq(len(tokens), len(tokens), GRU_WIDTH)
+    model.load_state_dict(weights)
+    return model.eval(), tokens, float(metadata["loss"])
 
 
 def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:

@@ -17,7 +17,14 @@ from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.directions import DIRECTIONS
 from attention_book.tokenizers.punctuation import detokenize
 from experiments import everyday, everyday_data, everyday_search
-from experiments.everyday import Dropout, Recipe, exam, pairs_of, read_cedict
+from experiments.everyday import (
+    Dropout,
+    Recipe,
+    draw_carelessly,
+    exam,
+    pairs_of,
+    read_cedict,
+)
 from experiments.everyday_baselines import (
     WordByWord,
     nearest,
@@ -54,12 +61,14 @@ def test_without_pairs_it_says_what_is_wanted(
         everyday.corpus()
 
 
-def test_a_careless_split_is_of_the_same_pairs(pairs_file: Path) -> None:
+def test_what_is_drawn_carelessly_is_not_trained_on(pairs_file: Path) -> None:
     train, validation = pairs_of(Recipe())
-    mixed, drawn = pairs_of(Recipe(careless=True))
-    assert sorted(train + validation) == sorted(mixed + drawn)
-    assert len(drawn) == len(validation)
-    assert {*drawn} != {*validation}
+    fewer, same = pairs_of(Recipe(careless=True))
+    drawn = draw_carelessly()
+    assert same == validation
+    assert {*fewer} == {*train} - {*drawn}
+    assert len({*drawn}) == len(validation)
+    assert {*drawn} - {*validation}
     few, same = pairs_of(Recipe(n_pairs=50))
     assert (len(few), same) == (50, validation)
     assert {*few} < {*train}
@@ -147,19 +156,24 @@ def test_an_arm_is_trained_scored_and_kept(pairs_file: Path) -> None:
 def test_the_least_loss_on_the_way_counts(pairs_file: Path) -> None:
     recipe = Recipe(
         vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
-        batch_tokens=300, max_steps=3, watched=True,
+        batch_tokens=300, max_steps=3, watched=True, careless=True,
     )  # fmt: skip
     found = everyday_data.measure("it", recipe, 0)
     assert found["it: steps"] == 3
+    assert found["it: en-zh"] != found["it: careless en-zh"] > 0
     everyday_search.measure("it", recipe, 0)
     path = everyday.kept_in(recipe, 0).with_suffix(".bits.json")
     bits = json.loads(path.read_text("utf-8"))
-    bits["1"] = [0.5 * x for x in bits["3"]]
+    low, high = 0.5 * found["it: en-zh"], 2 * found["it: zh-en"]
+    bits["1"] = [low, 0, 9, 9]
+    bits["2"] = [high, high, 0, 0]
     path.write_text(json.dumps(bits), "utf-8")
     assert everyday_data.measure("it", recipe, 0) == {
         "it: steps": 1,
-        "it: en-zh": 0.5 * found["it: en-zh"],
-        "it: zh-en": 0.5 * found["it: zh-en"],
+        "it: en-zh": low,
+        "it: zh-en": 0,
+        "it: careless en-zh": 9,
+        "it: careless zh-en": 9,
     }
 
 
