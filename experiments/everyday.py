@@ -38,6 +38,7 @@ from attention_book.compute import Precision
 from attention_book.data.cleaning import clean
 from attention_book.data.copies import with_copies
 from attention_book.data.readers import Pair
+from attention_book.data.similarity import SimilarTexts
 from attention_book.data.sources import Corpus, both_directions, load_corpus
 from attention_book.data.split import make_split
 from attention_book.generation.scores import references_of
@@ -121,7 +122,7 @@ class Recipe:
     """How a translator is trained; the defaults are those of the search."""
 
     n_pairs: int | None = None  # of the training set; None for all
-    careless: bool = False  # set pairs drawn at random aside, too
+    careless: bool = False  # learn near copies of questions, too
     directions: str = "both"  # or en-zh, zh-en
     more: str = ""  # data beside the pairs, of a name that pairs_of knows
     vocab_size: int = 4000
@@ -144,22 +145,31 @@ class Recipe:
     averaged: bool = False  # over five points of the last 250 steps
 
 
-def draw_carelessly() -> list[Pair]:
-    """Pairs drawn at random, as a careless split sets them aside."""
-    parts = corpus()
-    everything = [*parts.train, *parts.validation]
-    return random.Random(0).sample(everything, len(parts.validation))
+@cache
+def questions() -> tuple[list[Pair], list[Pair], list[Pair]]:
+    """Validation pairs: those with near copies, those without, the others.
+
+    The others are a half, drawn at random, and hold the near copies.
+    """
+    validation = corpus().validation
+    shuffled = random.Random(0).sample(validation, len(validation))
+    asked, others = shuffled[::2], shuffled[1::2]
+    similar = [SimilarTexts(side) for side in zip(*others, strict=True)]
+    near, alone = [], []
+    for pair in asked:
+        found = [x.near(text) for x, text in zip(similar, pair, strict=True)]
+        (near if any(found) else alone).append(pair)
+    return near, alone, others
 
 
 def pairs_of(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
     """The training pairs of a recipe, and those to validate on."""
     parts = corpus()
     train, validation = parts.train, parts.validation
-    if recipe.careless:
-        aside = {*draw_carelessly()}
-        train = [pair for pair in train if pair not in aside]
     if recipe.n_pairs:
         train = random.Random(1).sample(train, recipe.n_pairs)
+    if recipe.careless:
+        train = [*train, *questions()[2]]
     if recipe.more == "catalogues":
         messages = clean(read_catalogues(), max_length=80)
         train = [*train, *random.Random(2).sample(messages, len(train))]
@@ -366,10 +376,9 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
                 points.append([x.detach().clone() for x in model.parameters()])
         seconds += time.process_time() - start
         if recipe.watched:
-            parts = [validation, draw_carelessly()]
             bits[len(trainer.losses)] = [
                 each
-                for part in parts[: 1 + recipe.careless]
+                for part in (validation, *questions()[:2])
                 for each in bits_of(trainer, tokens, part, recipe).values()
             ]
             watched.write_text(json.dumps(bits), "utf-8")

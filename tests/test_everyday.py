@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from attention_book import TrainingConfig
+from attention_book.data.similarity import SimilarTexts
 from attention_book.data.sources import both_directions
 from attention_book.data.split import make_split
 from attention_book.tokenizers.bpe import BPETokenizer
@@ -20,9 +21,9 @@ from experiments import everyday, everyday_data, everyday_search
 from experiments.everyday import (
     Dropout,
     Recipe,
-    draw_carelessly,
     exam,
     pairs_of,
+    questions,
     read_cedict,
 )
 from experiments.everyday_baselines import (
@@ -47,9 +48,13 @@ def pairs_file(
     path.write_text("\n".join("\t".join(x) for x in PAIRS), "utf-8")
     monkeypatch.setenv("EVERYDAY_PAIRS", str(path))
     monkeypatch.setattr(everyday, "CACHE", tmp_path / "cache")
-    everyday.corpus.cache_clear()
+    for kept in everyday.corpus, everyday.questions:
+        kept.cache_clear()
+    validation = everyday.corpus().validation
+    validation += [(f"{x}!", y[::-1]) for x, y in validation[::2]]
     yield path
-    everyday.corpus.cache_clear()
+    for kept in everyday.corpus, everyday.questions:
+        kept.cache_clear()
 
 
 def test_without_pairs_it_says_what_is_wanted(
@@ -61,14 +66,22 @@ def test_without_pairs_it_says_what_is_wanted(
         everyday.corpus()
 
 
-def test_what_is_drawn_carelessly_is_not_trained_on(pairs_file: Path) -> None:
+def test_near_copies_of_questions_are_learnt_if_wanted(
+    pairs_file: Path,
+) -> None:
     train, validation = pairs_of(Recipe())
-    fewer, same = pairs_of(Recipe(careless=True))
-    drawn = draw_carelessly()
+    more, same = pairs_of(Recipe(careless=True))
+    near, alone, others = questions()
     assert same == validation
-    assert {*fewer} == {*train} - {*drawn}
-    assert len({*drawn}) == len(validation)
-    assert {*drawn} - {*validation}
+    assert more == [*train, *others]
+    assert sorted([*near, *alone, *others]) == sorted(validation)
+    assert near
+    assert alone
+    english, chinese = zip(*others, strict=True)
+    for pairs, wanted in ((near, True), (alone, False)):
+        for x, y in pairs:
+            found = SimilarTexts(english).near(x)
+            assert bool(found or SimilarTexts(chinese).near(y)) is wanted
     few, same = pairs_of(Recipe(n_pairs=50))
     assert (len(few), same) == (50, validation)
     assert {*few} < {*train}
@@ -156,25 +169,20 @@ def test_an_arm_is_trained_scored_and_kept(pairs_file: Path) -> None:
 def test_the_least_loss_on_the_way_counts(pairs_file: Path) -> None:
     recipe = Recipe(
         vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,
-        batch_tokens=300, max_steps=3, watched=True, careless=True,
+        batch_tokens=300, max_steps=3, watched=True,
     )  # fmt: skip
     found = everyday_data.measure("it", recipe, 0)
     assert found["it: steps"] == 3
-    assert found["it: en-zh"] != found["it: careless en-zh"] > 0
+    assert found["it: near, en-zh"] != found["it: alone, en-zh"]
     everyday_search.measure("it", recipe, 0)
     path = everyday.kept_in(recipe, 0).with_suffix(".bits.json")
     bits = json.loads(path.read_text("utf-8"))
     low, high = 0.5 * found["it: en-zh"], 2 * found["it: zh-en"]
-    bits["1"] = [low, 0, 9, 9]
-    bits["2"] = [high, high, 0, 0]
+    bits["1"] = [low, 0, 9, 9, 9, 9]
+    bits["2"] = [high, high, 0, 0, 0, 0]
     path.write_text(json.dumps(bits), "utf-8")
-    assert everyday_data.measure("it", recipe, 0) == {
-        "it: steps": 1,
-        "it: en-zh": low,
-        "it: zh-en": 0,
-        "it: careless en-zh": 9,
-        "it: careless zh-en": 9,
-    }
+    changed = {"it: steps": 1, "it: en-zh": low, "it: zh-en": 0}
+    assert everyday_data.measure("it", recipe, 0) == found | changed
 
 
 def test_the_last_weights_are_averaged(pairs_file: Path) -> None:
