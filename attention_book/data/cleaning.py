@@ -1,4 +1,4 @@
-# Made from docs/source/texts.md (6b6b4c79c067). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (cd826ae52116). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cleaning of sentence pairs. Explained on the page "Real corpora"."""
 
 import random
@@ -68,7 +68,8 @@ def split_pairs(
 ) -> tuple[list[Pair], list[Pair]]:
     """Draw pairs for testing, with all that is nearly like them.
 
-    Groups of more than a twentieth of the test are not drawn.
+    A group is drawn as often as it has pairs. Groups of more than a twentieth
+    of the test are not drawn.
 
     Returns:
         The training pairs, and n_test test pairs. No training pair is a near

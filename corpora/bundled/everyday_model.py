@@ -12,7 +12,8 @@ judged alike (corpora/exam/verdicts.tsv), go to results/everyday-model.json.
 `--sheet FOLDER --corpus cmn.txt` writes what the readers are to judge, as
 corpora/exam/README.md tells them, without the confidence; and tables for
 their verdicts, where "rarest" is in how many training sentences the rarest
-word of the source, or character of Chinese, occurs.
+word of the source, or character of Chinese, occurs, and "alike" how many
+pairs of the whole corpus have nearly the same source.
 """
 
 import argparse
@@ -31,6 +32,7 @@ import torch
 import torch.nn.functional as F
 
 from attention_book import Translator
+from attention_book.data.similarity import SimilarTexts
 from attention_book.data.sources import load_corpus
 from attention_book.generation.confidence import Calibration
 from attention_book.generation.lost import find_lost
@@ -264,10 +266,13 @@ def words_of(text: str) -> set[str]:
 def write_sheets(translator: Translator, corpus: str, folder: Path) -> None:
     """Write what readers are to judge, and tables for their verdicts."""
     folder.mkdir(parents=True, exist_ok=True)
-    train = load_corpus(corpus).train
+    train, validation, tests = load_corpus(corpus)
     known = Counter(
         word for pair in train for x in pair for word in words_of(x)
     )
+    everything = [*train, *validation, *(x for y in tests.values() for x in y)]
+    english, chinese = map(SimilarTexts, zip(*everything, strict=True))
+    similar = {"en-zh": english, "zh-en": chinese}
     for name, questions in (
         ("exam", exam_questions()),
         ("validation", validation_questions(corpus)),
@@ -297,6 +302,7 @@ def write_sheets(translator: Translator, corpus: str, folder: Path) -> None:
                 "mean_log_prob": f"{y.mean_log_prob:.4f}",
                 "tokens": y.n_tokens,
                 "rarest": min(known[word] for word in words_of(x.source)),
+                "alike": len(similar[x.direction].near(x.source)),
                 "whole": "-+"[y.is_whole],
             }
             rows.append(row)
