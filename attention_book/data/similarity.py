@@ -1,11 +1,11 @@
-# Made from docs/source/texts.md (5843c9a3aea0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/texts.md (7d2ec9dda626). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Which texts are nearly alike. Explained on the page "Real corpora"."""
 
-import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import chain
 
 
 __all__ = ["SimilarTexts", "dedup_key"]
@@ -41,27 +41,22 @@ class SimilarTexts:
 
     def near(self, text: str, least: float = 0.5) -> list[int]:
         """Return the numbers of all texts at least so similar."""
-        ours = _trigrams(text)
-        rare_first = sorted(ours, key=lambda x: len(self._where.get(x, ())))
-        n_enough = len(ours) - math.ceil(least * len(ours)) + 1
-        candidates = {
-            number
-            for trigram in rare_first[:n_enough]
-            for number in self._where.get(trigram, ())
-        }
+        found = self._similarities(text)
         return sorted(
-            number
-            for number in candidates
-            if len(ours & self._trigrams[number])
-            >= least * len(ours | self._trigrams[number])
+            n for n, similarity in found.items() if similarity >= least
         )
 
     def nearest(self, text: str) -> int | None:
         """Return the number of the most similar text, if any is similar."""
+        found = self._similarities(text)
+        return max(found, key=lambda n: (found[n], -n), default=None)
+
+    def _similarities(self, text: str) -> dict[int, float]:
+        """The similarity of each text that shares a trigram."""
         ours = _trigrams(text)
-        shared = Counter(n for x in ours for n in self._where.get(x, ()))
-        return max(
-            shared,
-            key=lambda n: (shared[n] / len(ours | self._trigrams[n]), -n),
-            default=None,
-        )
+        where = (self._where.get(trigram, ()) for trigram in ours)
+        shared = Counter(chain.from_iterable(where))
+        return {
+            n: both / (len(ours) + len(self._trigrams[n]) - both)
+            for n, both in shared.items()
+        }
