@@ -2,7 +2,7 @@
 
 A small translator of both directions learns from some of the pairs, for
 as many epochs as the large one from all of them is to have; each arm changes
-one thing, in as many steps. What would refute a choice: that its arm is no
+one thing, in as many steps but for two. What would refute a choice: that its arm is no
 better than the base by more than seeds differ. All are scored on validation
 sentences. The base has three seeds, the others the first.
 
@@ -45,6 +45,8 @@ ARMS = {
     "one direction, zh-en": replace(BASE, directions="zh-en"),
     "dropout 0.1": replace(BASE, dropout=0.1),
     "dropout 0.4": replace(BASE, dropout=0.4),
+    "longer": replace(BASE, max_steps=5000),
+    "longer, dropout 0.1": replace(BASE, max_steps=5000, dropout=0.1),
     "no smoothing": replace(BASE, label_smoothing=0.0),
     "smoothing 0.3": replace(BASE, label_smoothing=0.3),
     "words left out": replace(BASE, word_dropout=0.1),
@@ -70,6 +72,8 @@ TITLES = {
     "one direction, zh-en": "只学汉译英 | only Chinese to English",
     "dropout 0.1": "随机失活 0.1 | dropout 0.1",
     "dropout 0.4": "随机失活 0.4 | dropout 0.4",
+    "longer": "更久 | longer",
+    "longer, dropout 0.1": "更久，随机失活 0.1 | longer, dropout 0.1",
     "no smoothing": "没有标签平滑 | no label smoothing",
     "smoothing 0.3": "标签平滑 0.3 | label smoothing 0.3",
     "words left out": "漏掉一成原文词元 | 0.1 of source tokens left out",
