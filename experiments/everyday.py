@@ -2,8 +2,9 @@
 
 The sentences are Tatoeba's, in the form of manythings.org/anki (cmn-eng.zip),
 whose path the environment variable EVERYDAY_PAIRS gives; nothing of it is in
-the repository. Models are kept in .cache/experiments/everyday, so that a run
-that is cut off goes on, and a second experiment need not train them again.
+the repository. One arm of the search wants CC-CEDICT, at EVERYDAY_CEDICT.
+Models are kept in .cache/experiments/everyday, so that a run that is cut off
+goes on, and a second experiment need not train them again.
 """
 
 import dataclasses

@@ -59,14 +59,12 @@ def measure(name: str, recipe: Recipe, seed: int) -> dict[str, float]:
     bits = watched()
     best = min(bits, key=lambda step: sum(bits[step][:2]))
     last = bits[str(recipe.max_steps)]
-    found = dict(zip(WAYS, bits[best], strict=False)) | {"steps": int(best)}
-    found |= {
-        f"near, {way}": x for way, x in zip(WAYS, last[2:4], strict=True)
-    }
-    found |= {
-        f"alone, {way}": x for way, x in zip(WAYS, last[4:], strict=True)
-    }
-    return {f"{name}: {key}": value for key, value in found.items()}
+    parts = {"": bits[best][:2], "near, ": last[2:4], "alone, ": last[4:]}
+    found: dict[str, float] = {f"{name}: steps": int(best)}
+    for part, values in parts.items():
+        for way, value in zip(WAYS, values, strict=True):
+            found[f"{name}: {part}{way}"] = value
+    return found
 
 
 def run(seed: int) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 A small translator of both directions learns from some of the pairs, for
 as many epochs as the large one from all of them is to have; each arm changes
-one thing, in as many steps but for two. What would refute a choice: that its arm is no
-better than the base by more than seeds differ. All are scored on validation
-sentences. The base has three seeds, the others the first.
+one thing, in as many steps but for two. What would refute a choice: that its
+arm is no better than the base by more than seeds differ. All are scored on
+validation sentences. The base has three seeds, the others the first.
 
 To train arms beforehand, in several processes: `python -m
 experiments.everyday_search 0 2` takes every second one, from the first on.

@@ -2,23 +2,29 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attention_book import Translator
+from attention_book.data.split import make_split
 from attention_book.generation.translator import EVERYDAY
 from attention_book.io.tensors import open_tensors
+from attention_book.tokenizers.punctuation import detokenize
+from corpora.bundled import everyday_model
 from corpora.bundled.everyday_model import (
     FALSE_ALARMS,
     JUDGED,
     RESULTS,
+    Question,
     answer,
     calibrate,
     exam_questions,
     is_acceptable,
     judged,
     results_of,
+    write_sheets,
 )
 from corpora.exam import VERDICTS, read_rows
 
@@ -42,6 +48,34 @@ def test_the_verdicts_are_those_of_the_exam() -> None:
         assert {*verdicts[:2]} <= {"+", "-"}
         assert (verdicts[2] in {"+", "-"}) == (verdicts[0] != verdicts[1])
         assert bool(row["kind"]) != is_acceptable(row)
+
+
+def test_the_sheets_hide_confidence_and_the_tables_count(
+    translator: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How rare the rarest word is, and how many sources are nearly alike."""
+    made = make_split(500, 1, seed=7).train
+    pairs = [(detokenize(x).capitalize(), detokenize(y)) for x, y in made]
+    pairs += [("Zebras yodel.", "斑马唱歌。"), ("Zebras yodel!", "斑马吼叫。")]
+    corpus = tmp_path / "cmn.txt"
+    corpus.write_text("\n".join(map("\t".join, pairs)), "utf-8")
+    asked = [
+        Question("everyday", "en-zh", 1, "Zebras yodel.", ("斑马唱歌。",)),
+        Question("everyday", "en-zh", 2, "Penguins?", ("企鹅？",)),
+    ]
+    monkeypatch.setattr(everyday_model, "exam_questions", lambda: asked)
+    monkeypatch.setattr(everyday_model, "N_JUDGED", 3)
+    write_sheets(translator, str(corpus), tmp_path)
+    sheet = read_rows(tmp_path / "exam-sheet.tsv")
+    assert [*sheet[0]] == [
+        "row", "source", "reference", "reference_2", "translation"
+    ]  # fmt: skip
+    known, unknown = read_rows(tmp_path / "exam-answers.tsv")
+    assert (known["alike"], unknown["alike"]) == ("2", "0")
+    assert int(known["rarest"]) > int(unknown["rarest"]) == 0
+    rows = read_rows(tmp_path / "validation-answers.tsv")
+    assert [row["direction"] for row in rows] == 3 * ["en-zh"] + 3 * ["zh-en"]
+    assert all(int(row["alike"]) >= 1 for row in rows)
 
 
 def test_the_committed_weights_translate_as_was_judged(
