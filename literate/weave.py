@@ -303,10 +303,16 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
 
 
 def _module_block(block: Block, edition: str) -> str:
-    """A block of the package: imports and checks folded, others with links to the API pages."""
-    bound = names(block.body, Path(block.title), block.line, imports=False)
+    """A block of the package: imports and checks folded, others with links to the API pages.
+
+    A file that is a docstring alone has nothing to fold.
+    """
+    given, bound = (
+        names(block.body, Path(block.title), block.line, imports=imports)
+        for imports in (True, False)
+    )
     for prefix, label in (("__", FOLDED), ("_check", CHECKS)):
-        if all(name.startswith(prefix) for name in bound):
+        if given and all(name.startswith(prefix) for name in bound):
             return f"//// details | {_short(label, edition)}\n\n{block.text}\n\n////"
     module = dotted(block.title)
     links = " ".join(f"[`{name}`][{module}.{name}]" for name in public(block))

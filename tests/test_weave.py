@@ -142,6 +142,8 @@ def test_imports_are_folded(chapter: Chapter) -> None:
         page = f'# 核 | Core\n\n```python title="attention_book/apple.py"\ndef {name}(): ...\n```\n'
         woven = weave(Chapter(chapter.path, page), "en")
         assert ("//// details | Checks<small" in woven) == folds
+    page = '# 核 | Core\n\n```python title="attention_book/apple/__init__.py"\n"""Apples."""\n```\n'
+    assert "details" not in weave(Chapter(chapter.path, page), "en")
 
 
 def test_the_api_page_lists_the_modules_of_a_chapter(chapter: Chapter) -> None:
