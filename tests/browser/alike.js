@@ -1,5 +1,5 @@
 // Text that looks alike, of which the longest is enough when colours are checked (axe says
-// nothing of a single letter): run by test_site.py, as a function. It returns one of each kind;
+// nothing of a single letter): run by test_site.py, as a function. It returns each kind with one;
 // of `parts`, if it is given, all others are made plain text, of which axe need not see thousands.
 (parts) => {
   const grounds = new Map();
@@ -16,6 +16,8 @@
   const inside = "p, li, td, th, h1, h2, h3, dd, pre, summary, figcaption";
   const kind = (element) => {
     const { color, fontSize, fontWeight, textDecoration } = getComputedStyle(element);
+    const formula = element.closest(".katex");
+    if (formula) return ["formula", color, fontSize, ground(formula.parentElement)].join();
     const above = element.parentElement, around = above.closest(inside)?.parentElement;
     const names = [element, above, around].map((e) => `${e?.localName}.${e?.getAttribute("class")}`);
     return [...names, color, fontSize, fontWeight, textDecoration, getComputedStyle(above).color, ground(element)].join();
@@ -32,5 +34,5 @@
   }
   const kept = new Set(longest.values());
   if (parts) for (const element of all) if (!kept.has(element)) element.replaceWith(element.textContent);
-  return [...kept];
+  return [...longest];
 }

@@ -21,7 +21,7 @@ from playwright.sync_api import (
 from literate.chapter import ROOT
 
 
-WIDE: ViewportSize = {"width": 1280, "height": 900}
+WIDE: ViewportSize = {"width": 1280, "height": 800}
 QUIET = [
     "--disable-background-networking",
     "--disable-component-update",
