@@ -75,6 +75,9 @@ class Across(BPETokenizer):
 class Dropout:
     """Cuts text by a tokenizer's merges, each of which may be left out.
 
+    What is not ASCII is cut as usual: the merges of a Chinese character are
+    of its bytes, and no model should learn to write it in two.
+
     Source: Provilkov et al. (2020), §3, BPE-dropout.
     """
 
@@ -105,12 +108,13 @@ class Dropout:
 
     def _cut(self, part: bytes) -> list[int]:
         ranks = self.tokenizer.ranks
+        rate = self.rate if part.isascii() else 0.0
         row = [bytes([byte]) for byte in part]
         while True:
             found = [
                 (ranks[pair], i)
                 for i, pair in enumerate(pairwise(row))
-                if pair in ranks and self.rng.random() >= self.rate
+                if pair in ranks and self.rng.random() >= rate
             ]
             if not found:
                 return [self.tokenizer.token_ids[piece] for piece in row]
