@@ -15,6 +15,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 LANGUAGES = ("zh", "en")
 PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(dollarmath_plugin)
+PARSER.disable("inline")  # blocks are all that is asked for
 ADMONITIONS = "note tip warning danger details"
 PYTHON = re.compile(r'python( title="[^"]+"| (exercise|check|answer)="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"

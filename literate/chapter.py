@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -169,7 +169,10 @@ def order(root: Path = ROOT) -> dict[Path, int]:
 
 def read(path: Path, root: Path = ROOT) -> Chapter:
     """Read the page at root/path."""
-    return Chapter(path, read_text(path, root), order(root).get(path, -1))
+    return _page(path, read_text(path, root), order(root).get(path, -1))
+
+
+_page = lru_cache(maxsize=512)(Chapter)  # what was found of a page is not looked for again
 
 
 def read_all(root: Path = ROOT) -> list[Chapter]:

@@ -9,7 +9,7 @@ where one ends: 关键 holds no 键, and 阈值 no 值.
 import logging
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -191,19 +191,28 @@ def find(text: str, language: str, book: Sequence[Term]) -> Iterator[tuple[int, 
         start, end = found.span()
         whole = {start, end} <= borders
         at = end if whole else start + 1
-        term = meant[(found.lastindex or 1) - 1]
+        term = meant(found[0])
         if whole and term.is_meant(text, language):
             yield start, end, term
 
 
 @cache
-def _pattern(language: str, book: tuple[Term, ...]) -> tuple[re.Pattern[str], list[Term]]:
-    """What finds all forms of all terms, each as a group of its own; and the term of each group."""
+def _pattern(
+    language: str, book: tuple[Term, ...]
+) -> tuple[re.Pattern[str], Callable[[str], Term]]:
+    """What finds all forms of all terms, the longest first; and which term is meant by a form."""
     forms = [(form, term) for term in book for form in term.forms(language)]
     forms.sort(key=lambda item: -len(item[0]))
-    groups = "|".join(f"({_form(form, language)})" for form, _ in forms)
+    patterns = [_form(form, language) for form, _ in forms]
+    groups = re.compile("|".join(f"({pattern})" for pattern in patterns))
+
+    @cache
+    def meant(form: str) -> Term:
+        found: Any = groups.fullmatch(form)  # as the other pattern found it
+        return forms[found.lastindex - 1][1]
+
     edge = r"[A-Za-z0-9_-]" if language == "zh" else r"[\w–-]"
-    return re.compile(f"(?<!{edge})(?:{groups})(?!{edge})"), [term for _, term in forms]
+    return re.compile(f"(?<!{edge})(?:{'|'.join(patterns)})(?!{edge})"), meant
 
 
 def _form(form: str, language: str) -> str:
