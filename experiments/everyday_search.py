@@ -1,10 +1,11 @@
 """The search for a translator of everyday sentences: one choice at a time.
 
-A small translator of both directions learns from some of the pairs, for
-as many epochs as the large one from all of them is to have; each arm changes
-one thing, in as many steps but for two. What would refute a choice: that its
-arm is no better than the base by more than seeds differ. All are scored on
-validation sentences. The base has three seeds, the others the first.
+A small translator of both directions learns from some of the pairs. Each arm
+changes one thing, in as many steps. The longer ones learn for as many epochs
+as the large translator from all pairs, and change a second thing. What would
+refute a choice: that its arm is no better than the base by more than seeds
+differ. All are scored on validation sentences. The base has three seeds, the
+others the first.
 
 To train arms beforehand, in several processes: `python -m
 experiments.everyday_search 0 2` takes every second one, from the first on.
@@ -39,7 +40,6 @@ ARMS = {
     "192 wide": replace(BASE, d_model=192, learning_rate=1.5e-3),
     "2,000 subwords": replace(BASE, vocab_size=2000),
     "8,000 subwords": replace(BASE, vocab_size=8000),
-    "characters joined": replace(BASE, characters_apart=False),
     "two tables": replace(BASE, share_embeddings=False),
     "one direction, en-zh": replace(BASE, directions="en-zh"),
     "one direction, zh-en": replace(BASE, directions="zh-en"),
@@ -47,8 +47,11 @@ ARMS = {
     "dropout 0.4": replace(BASE, dropout=0.4),
     "longer": replace(BASE, max_steps=5000),
     "longer, dropout 0.1": replace(BASE, max_steps=5000, dropout=0.1),
+    "longer, 6 + 2 layers": replace(BASE, max_steps=5000, n_layers=6),
+    "longer, 3 + 3 layers": replace(
+        BASE, max_steps=5000, n_layers=3, n_decoder_layers=3
+    ),
     "no smoothing": replace(BASE, label_smoothing=0.0),
-    "smoothing 0.3": replace(BASE, label_smoothing=0.3),
     "words left out": replace(BASE, word_dropout=0.1),
     "subword dropout": replace(BASE, subword_dropout=0.1),
     "averaged": replace(BASE, averaged=True),
@@ -66,7 +69,6 @@ TITLES = {
     "192 wide": "宽 192 | 192 wide",
     "2,000 subwords": "2,000 个子词 | 2,000 subwords",
     "8,000 subwords": "8,000 个子词 | 8,000 subwords",
-    "characters joined": "汉字可以连成词 | Chinese characters may join",
     "two tables": "两张嵌入表 | two tables of embeddings",
     "one direction, en-zh": "只学英译汉 | only English to Chinese",
     "one direction, zh-en": "只学汉译英 | only Chinese to English",
@@ -74,8 +76,9 @@ TITLES = {
     "dropout 0.4": "随机失活 0.4 | dropout 0.4",
     "longer": "更久 | longer",
     "longer, dropout 0.1": "更久，随机失活 0.1 | longer, dropout 0.1",
+    "longer, 6 + 2 layers": "更久，六层加两层 | longer, 6 + 2 layers",
+    "longer, 3 + 3 layers": "更久，三层加三层 | longer, 3 + 3 layers",
     "no smoothing": "没有标签平滑 | no label smoothing",
-    "smoothing 0.3": "标签平滑 0.3 | label smoothing 0.3",
     "words left out": "漏掉一成原文词元 | 0.1 of source tokens left out",
     "subword dropout": "子词失活 0.1 | subword dropout 0.1",
     "averaged": "权重取平均 | averaged weights",

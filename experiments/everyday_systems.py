@@ -40,7 +40,7 @@ from experiments.record import spread
 RUNS = range(3)
 GRU_WIDTH = 256
 GRU = TrainingConfig(
-    max_steps=4000,
+    max_steps=2500,
     batch_tokens=2000,
     warmup_steps=200,
     label_smoothing=0.1,
