@@ -66,12 +66,6 @@ def corpus() -> Corpus:
     return load_corpus(path)
 
 
-class Across(BPETokenizer):
-    """Merges may go from one Chinese character to the next."""
-
-    parts = re.compile(r"'(?:[sdmt]|ll|re|ve)| ?[^\W\d_]+| ?\d|.", re.DOTALL)
-
-
 class Dropout:
     """Cuts text by a tokenizer's merges, each of which may be left out.
 
@@ -131,7 +125,6 @@ class Recipe:
     directions: str = "both"  # or en-zh, zh-en
     more: str = ""  # data beside the pairs, of a name that pairs_of knows
     vocab_size: int = 4000
-    characters_apart: bool = True
     subword_dropout: float = 0.0
     word_dropout: float = 0.0  # of source tokens, left out
     d_model: int = 128
@@ -316,8 +309,7 @@ def train(recipe: Recipe, seed: int, note: str = "") -> Trained:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     pairs, validation = pairs_of(recipe)
     texts = [text for pair in directed(pairs, "both") for text in pair]
-    kind = BPETokenizer if recipe.characters_apart else Across
-    tokens = kind.train(texts, recipe.vocab_size, DIRECTIONS)
+    tokens = BPETokenizer.train(texts, recipe.vocab_size, DIRECTIONS)
     config = TrainingConfig(
         max_steps=recipe.max_steps,
         batch_tokens=recipe.batch_tokens,

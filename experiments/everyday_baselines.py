@@ -6,6 +6,7 @@ and the GRU with attention of chapter "Encoder–decoder with attention".
 
 import copy
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -28,7 +29,6 @@ from attention_book.models.seq2seq import AttentiveSeq2Seq
 from attention_book.tokenizers.bpe import BPETokenizer
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 from attention_book.training.loading import Batch
-from experiments.everyday import Across
 
 
 def nearest(pairs: Sequence[Pair], sources: Sequence[str]) -> list[str]:
@@ -36,6 +36,12 @@ def nearest(pairs: Sequence[Pair], sources: Sequence[str]) -> list[str]:
     similar = SimilarTexts([source for source, _ in pairs])
     found = [similar.nearest(source) for source in sources]
     return ["" if n is None else pairs[n][1] for n in found]
+
+
+class Across(BPETokenizer):
+    """Merges may go from one Chinese character to the next."""
+
+    parts = re.compile(r"'(?:[sdmt]|ll|re|ve)| ?[^\W\d_]+| ?\d|.", re.DOTALL)
 
 
 class WordByWord:

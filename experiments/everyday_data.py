@@ -35,10 +35,10 @@ ALL = replace(
     warmup_steps=200,
     watched=True,
 )
-TEN = replace(ALL, n_pairs=10_000, max_steps=3000)
+TEN = replace(ALL, n_pairs=10_000, max_steps=2000)
 ARMS = {
-    "1,000": replace(ALL, n_pairs=1000, max_steps=1000),
-    "3,000": replace(ALL, n_pairs=3000, max_steps=1500),
+    "1,000": replace(ALL, n_pairs=1000, max_steps=600),
+    "3,000": replace(ALL, n_pairs=3000, max_steps=1200),
     "10,000": TEN,
     "27,055": ALL,
     "careless": replace(TEN, careless=True),

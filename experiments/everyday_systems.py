@@ -38,7 +38,7 @@ from experiments.record import spread
 
 
 RUNS = range(3)
-GRU_WIDTH = 256
+GRU_WIDTH = 128  # as the Transformer
 GRU = TrainingConfig(
     max_steps=2500,
     batch_tokens=2000,
