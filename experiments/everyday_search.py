@@ -123,10 +123,10 @@ def run(seed: int) -> dict[str, Any]:
 def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
     columns = {
         "epochs": "遍数 | epochs",
-        "en-zh bits": "英译汉，比特 | en–zh, bits",
-        "zh-en bits": "汉译英，比特 | zh–en, bits",
         "en-zh chrf": "英译汉，chrF | en–zh, chrF",
         "zh-en chrf": "汉译英，chrF | zh–en, chrF",
+        "en-zh bits": "英译汉，比特 | en–zh, bits",
+        "zh-en bits": "汉译英，比特 | zh–en, bits",
     }
 
     def cell(name: str, key: str) -> str:
