@@ -17,7 +17,10 @@
   const kind = (element) => {
     const { color, fontSize, fontWeight, textDecoration } = getComputedStyle(element);
     const formula = element.closest(".katex");
-    if (formula) return ["formula", color, fontSize, ground(formula.parentElement)].join();
+    if (formula) {
+      const own = [color, fontSize, fontWeight, textDecoration, getComputedStyle(element).backgroundColor];
+      return ["formula", ...own, ground(formula.parentElement)].join();
+    }
     const above = element.parentElement, around = above.closest(inside)?.parentElement;
     const names = [element, above, around].map((e) => `${e?.localName}.${e?.getAttribute("class")}`);
     return [...names, color, fontSize, fontWeight, textDecoration, getComputedStyle(above).color, ground(element)].join();

@@ -128,6 +128,8 @@ def walker(chromium: Browser, site: str) -> Iterator[Visitor]:
 def tour(walker: Visitor) -> Iterator[Visitor]:
     """A visitor who goes from page to page, and keeps what is cached but no choice."""
     walker.faults.clear()
+    walker.page.emulate_media(media="screen")  # whatever a test before left
+    walker.page.set_viewport_size(WIDE)
     if walker.page.url.startswith(walker.site):
         walker.page.evaluate("localStorage.clear()")
     yield walker

@@ -51,7 +51,7 @@ STRAY_STOPS = """() => [...document.querySelectorAll(".arithmatex")]
 NARROW = {"width": 390, "height": 844}
 NARROWEST = {"width": 360, "height": 780}
 DIAGRAMS = Path(__file__).with_name("diagrams.js").read_text("utf-8")
-# axe needs colours once for each look, and all else once.
+# axe needs colours once for each look, and all else once for each width.
 COLOURS = ["color-contrast", "link-in-text-block"]
 OTHERS = {
     "rules": {rule: {"enabled": False} for rule in COLOURS}
@@ -118,7 +118,7 @@ def sidebars_follow(page: Page) -> None:
     """They show where the reader is, at the top and half way down."""
     page.wait_for_function(IN_SIGHT, arg="#contents [aria-current]")
     page.evaluate(HALF_WAY)
-    page.wait_for_function(IN_SIGHT, arg="[data-here]", timeout=5000)
+    page.wait_for_function(IN_SIGHT, arg="[data-here]", timeout=2000)
     page.evaluate("scrollTo(0, 0)")
 
 
@@ -129,6 +129,7 @@ CUT = """() => [...document.querySelectorAll("article table")]
 
 
 def is_whole_on_paper(page: Page) -> None:
+    """No table is cut."""
     page.emulate_media(media="print")
     page.set_viewport_size(PAPER)
     assert page.evaluate(CUT) == []
@@ -176,8 +177,7 @@ def test_every_page_is_sound(tour: Visitor, path: str) -> None:
     fits(page)
     sidebars_follow(page)
     is_typeset(page, path)
-    if page.locator("article table").count():
-        is_whole_on_paper(page)
+    is_whole_on_paper(page)
     assert page.evaluate(DIAGRAMS, edition) == []
     if page.locator("svg.diagram").count():
         page.set_viewport_size(NARROWEST)
@@ -200,6 +200,7 @@ def test_every_page_is_sound(tour: Visitor, path: str) -> None:
         twins.click()
     assert violations(page, OTHERS) == []
     page.set_viewport_size(WIDE)
+    assert violations(page, OTHERS) == []
     assert pale(page) == []
     page.add_style_tag(content="* { transition: none !important }")
     page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
@@ -207,17 +208,10 @@ def test_every_page_is_sound(tour: Visitor, path: str) -> None:
     assert pale(page) == []
 
 
-@pytest.mark.parametrize("edition", ["zh", "en"])
-@pytest.mark.parametrize(
-    "path", ["", SCORING, "labs/translate/", "api/attention/", "glossary/"]
-)
-def test_what_only_a_wide_page_has_is_sound(
-    tour: Visitor, edition: str, path: str
-) -> None:
-    """The sidebars are those of all pages."""
-    page = tour.open(f"/{edition}/{path}")
-    page.wait_for_function(READY)
-    assert violations(page, OTHERS) == []
+def test_many_pages_have_tables() -> None:
+    """Else the check of what is cut on paper would check nothing."""
+    built = [(ROOT / "site" / path / "index.html") for path in PAGES]
+    assert sum("<table" in file.read_text("utf-8") for file in built) > 60
 
 
 LARGEST = 250_000  # bytes of a page and all it asks for, packed, but for fonts
@@ -459,10 +453,9 @@ def test_the_chapter_that_explains_a_term_comes_first(
         for term in terms()
         if term.path
         for name in (*term.forms("zh"), *term.forms("en"))
+        for name in (name, name.upper())
     }
-    assert len(chapter) > 400
-    capitals = {name.upper(): page for name, page in [*chapter.items()][::10]}
-    chapter |= capitals
+    assert len(chapter) > 500
     found = page.evaluate(FIRST_PAGE_OF_EACH, list(chapter))
     missed = {
         name: first
