@@ -10,8 +10,6 @@ like them should not.
 
 To train arms beforehand, in several processes: `python -m
 experiments.everyday_data 0 2` takes every second one, from the first on.
-
-Not run to its end: it has no record yet.
 """
 
 import json
@@ -25,7 +23,7 @@ from experiments.everyday_search import BASE
 from experiments.record import spread
 
 
-RUNS = range(3)
+SEEDS = range(3)
 ALL = replace(
     BASE,
     n_pairs=None,
@@ -104,13 +102,13 @@ def tables(results: dict[str, list[Any]]) -> dict[str, list[list[str]]]:
             for name in ("10,000", "careless")
             for way in WAYS
         ]
-        n = results[part][0]
+        n = int(results[part][0])
         copies.append([title.format(n, n), *row])
     return {"amount": amount, "copies": copies}
 
 
 if __name__ == "__main__":
     first, step = map(int, sys.argv[1:])
-    jobs = [(name, seed) for seed in RUNS for name in ARMS]
+    jobs = [(name, seed) for seed in SEEDS for name in ARMS]
     for arm, seed in jobs[first::step]:
         measure(arm, ARMS[arm], seed)
