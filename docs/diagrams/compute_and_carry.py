@@ -4,12 +4,12 @@ from literate.drawing import Drawing
 
 
 TOKENS, WIDTH = 6, 8
-drawing = Drawing(height=322)
+drawing = Drawing(height=348)
 
-drawing.group(8, 8, 268, 306, "内存 | memory")
+drawing.group(8, 8, 268, 332, "内存 | memory")
 x = drawing.cells(144, 30, TOKENS, WIDTH, "x")
-w = drawing.cells(144, 124, WIDTH, WIDTH, "a")
-y = drawing.cells(144, 222, TOKENS, WIDTH, "v")
+w = drawing.cells(144, 126, WIDTH, WIDTH, "x", pale=True)
+y = drawing.cells(144, 250, TOKENS, WIDTH, "x")
 for cells, label, size in (
     (x, "输入 $X$ | input $X$", "6 × 8"),
     (w, "权重 $W$ | weights $W$", "8 × 8"),
@@ -19,11 +19,11 @@ for cells, label, size in (
     drawing.text(134, middle - 8, label, anchor="end")
     drawing.text(134, middle + 9, size, anchor="end", small=True)
 
-unit = drawing.box(352, 140, 96, 56, "768 次运算 | 768 operations")
-drawing.text(400, 128, "计算 | compute", small=True)
-drawing.arrow((262, 72), (330, 72), (330, 154), (346, 154))
-drawing.arrow((262, 168), (346, 168))
-drawing.arrow((346, 182), (330, 182), (330, 264), (262, 264))
-drawing.text(400, 226, "搬 640 字节 | 640 bytes", small=True)
-drawing.text(400, 242, "来回共 160 个数 | 160 numbers", small=True)
-drawing.text(400, 258, "强度 1.2 | intensity 1.2", small=True)
+unit = drawing.box(348, 142, 108, 56, "768 次运算 | 768 operations")
+drawing.text(402, 130, "计算 | compute", small=True)
+drawing.arrow((262, 72), (330, 72), (330, 156), (342, 156))
+drawing.arrow((262, 170), (342, 170))
+drawing.arrow((342, 184), (330, 184), (330, 292), (262, 292))
+drawing.text(402, 228, "搬 640 字节 | 640 bytes", small=True)
+drawing.text(402, 244, "来回共 160 个数 | 160 numbers", small=True)
+drawing.text(402, 260, "强度 1.2 | intensity 1.2", small=True)
