@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (5cf8c262d540). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (a4a732d90572). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A kernel of FlashAttention. Explained in "FlashAttention by hand"."""
 
 from typing import Any, no_type_check
@@ -72,7 +72,7 @@ def forward_kernel(
     for MASKED in tl.static_range(2):  # tiles that all see whole come first
         for j in range(whole * MASKED, end if MASKED else whole, TILE_K):
             keys = j + tl.arange(0, TILE_K)
-            inside = (keys < n_keys)[:, None]
+            inside = (keys < seen)[:, None]
             k_cells = keys[:, None] * D + columns
             k = tl.load(k_ptr + k_cells, mask=inside, other=0.0)
             v = tl.load(v_ptr + k_cells, mask=inside, other=0.0)

@@ -1,4 +1,4 @@
-# Made from docs/source/fused-attention.md (658a2044a965). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fused-attention.md (8deb611a04d6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """FlashAttention as a function of PyTorch, with its backward pass.
 
 Explained on the page "Fused attention".
@@ -65,7 +65,7 @@ def _query_kernel(
     for MASKED in tl.static_range(2):
         for j in range(whole * MASKED, end if MASKED else whole, TILE_K):
             keys = j + tl.arange(0, TILE_K)
-            inside = (keys < n_keys)[:, None]
+            inside = (keys < seen)[:, None]
             k_cells = keys[:, None] * D + columns
             k = tl.load(k_ptr + k_cells, mask=inside, other=0.0)
             v = tl.load(v_ptr + k_cells, mask=inside, other=0.0)
@@ -101,8 +101,9 @@ def _key_kernel(
     keys = first + tl.arange(0, TILE_K)
     inside = (keys < n_keys)[:, None]
     k_cells = kv_head * n_keys * D + keys[:, None] * D + columns
-    k = tl.load(k_ptr + k_cells, mask=inside, other=0.0)
-    v = tl.load(v_ptr + k_cells, mask=inside, other=0.0)
+    real = (keys < seen)[:, None]
+    k = tl.load(k_ptr + k_cells, mask=real, other=0.0)
+    v = tl.load(v_ptr + k_cells, mask=real, other=0.0)
     dk = tl.zeros([TILE_K, D], tl.float32)
     dv = tl.zeros([TILE_K, D], tl.float32)
 
@@ -141,7 +142,7 @@ def _tiles(d: int, dtype: torch.dtype, backward: bool) -> dict[str, int]:
     return {
         "TILE_Q": 128 if half and not backward else 64 if half else 32,
         "TILE_K": 64 if half else 32,
-        "num_warps": 8 if d > 64 else 4,
+        "num_warps": 4 if half and d <= 64 else 8,
         "num_stages": 2,
     }
 
