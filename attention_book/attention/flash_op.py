@@ -1,4 +1,4 @@
-# Made from docs/source/fused-attention.md (8deb611a04d6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fused-attention.md (5565a9cbdb61). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """FlashAttention as a function of PyTorch, with its backward pass.
 
 Explained on the page "Fused attention".
@@ -186,8 +186,8 @@ def _forward(
     """Return the output and log2 of the sum of exponentials of each row."""
     if triton is None:
         raise ModuleNotFoundError(
-            "flash_attention needs Triton, which there is for Linux: "
-            "pip install triton"
+            "flash_attention needs Triton, which there is for Linux alone, "
+            'run first: pip install "attention-book[triton]"'
         )
     if query.is_cpu and not _IS_INTERPRETED:
         raise ValueError(
