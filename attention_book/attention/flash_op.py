@@ -1,4 +1,4 @@
-# Made from docs/source/fused-attention.md (5565a9cbdb61). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fused-attention.md (38044b9132cc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """FlashAttention as a function of PyTorch, with its backward pass.
 
 Explained on the page "Fused attention".
@@ -170,7 +170,7 @@ def _launch(
     if programs:
         group = n_heads // n_kv_heads
         sizes = n_heads, group, n_queries, n_keys, d_k**-0.5
-        with torch.cuda.device_of(q):
+        with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
             run = kernel[(programs,)]
             run(tensors, sizes, D=d, CAUSAL=is_causal, **tiles)
 
