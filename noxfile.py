@@ -201,7 +201,7 @@ def oldest(session: nox.Session) -> None:
         str(others),
         f"torch=={floor}",
         "--editable",
-        ".[corpus,vision]",
+        ".[corpus,triton,vision]",
         *("beartype", "einops", "markdown-it-py"),
         *("mdit-py-plugins", "nbformat", "numpy", "pytest", "scikit-learn"),
         "transformers",

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (00bf7a6f753a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (4a2b3145eb3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         padding_mask as padding_mask,
         scaled_dot_product_attention as scaled_dot_product_attention,
     )
+    from .attention.flash import FlashAttention as FlashAttention
+    from .attention.flash_op import flash_attention as flash_attention
     from .attention.fused import fused_attention as fused_attention
     from .attention.gates import GatedAttention as GatedAttention
     from .attention.graph import GraphAttention as GraphAttention

@@ -56,7 +56,6 @@ NOT_YET = {
     "multi-head",  # has the layer twice, in plain lines and as it ships
     "positions",  # has the long contexts too
     "transformer",  # the whole model twice, as classes and written out
-    "flash",  # once the workshop's
 }
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"

@@ -306,6 +306,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Let Triton interpret its kernels where there is no GPU; it asks when it is imported."""
+    if not importlib.import_module("torch").cuda.is_available():
+        os.environ.setdefault("TRITON_INTERPRET", "1")
     chapters().update = config.getoption("--update-outputs")
 
 

@@ -1,5 +1,5 @@
-# Made from docs/fast/flash.md (5c9a55c76b59). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Attention in one kernel. Explained in the chapter "Fused attention"."""
+# Made from docs/source/fused-attention.md (a22de4f6bdd9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Attention in one kernel. Explained on the page "Fused attention"."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ PAGES = [
 ]
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
 SCORING = "attention/scoring/"
-FUSED = "fast/flash/"
+FUSED = "source/fused-attention/"
 STRAY_STOPS = """() => [...document.querySelectorAll(".arithmatex")]
   .filter(formula => formula.offsetParent && formula.offsetWidth <= 200)
   .filter(formula => {

@@ -13,6 +13,7 @@ with tests.fake_cuda in place of CUDA's own calls:
     def test_it_on_a_gpu_alone(gpu: torch.device) -> None: ...
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -20,6 +21,10 @@ from types import ModuleType
 
 import pytest
 import torch
+
+
+if not torch.cuda.is_available():  # Triton reads it when it is imported
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 @pytest.fixture(params=["cpu", "cuda"])
