@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from attention_book import KeyValueCache, MultiHeadAttention, padding_mask
-from attention_book.attention.caches import StaticKeyValueCache
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
+from attention_book.attention.static_cache import StaticKeyValueCache
 
 
 BATCH = 3

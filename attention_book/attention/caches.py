@@ -1,27 +1,17 @@
-# Made from docs/fast/cache.md (efaa53de3118). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Caches of keys and values.
-
-Explained in the chapter "Key–value caches and grouped queries".
-"""
+# Made from docs/fast/cache.md (66ca17d2f9d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Caches of keys and values. Explained in "The key–value cache"."""
 
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from attention_book._checks import check_size, is_readable
 
 
-__all__ = [
-    "KeyValue",
-    "KeyValueCache",
-    "Offset",
-    "StaticKeyValueCache",
-    "per_layer",
-]
+__all__ = ["KeyValue", "KeyValueCache", "Offset", "per_layer"]
 
 
 Offset = int | Int[Tensor, ""]  # position of the first token, from 0
@@ -31,7 +21,7 @@ class KeyValue(NamedTuple):
     """Keys and values of all heads, ready to be attended to."""
 
     key: Tensor  # (*batch, n_kv_heads, keys, d_k)
-    value: Tensor  # (*batch, n_kv_heads, keys, d_k)
+    value: Tensor  # (*batch, n_kv_heads, keys, d_v)
 
 
 class KeyValueCache:
@@ -60,9 +50,9 @@ class KeyValueCache:
         first = int(self.length)
         end = first + key.shape[-2]
         if self.buffer is None:
-            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
+            batch = (*key.shape[:-2], self.capacity)
             self.buffer = KeyValue(
-                key.new_empty(shape), value.new_empty(shape)
+                *(x.new_empty(*batch, x.shape[-1]) for x in (key, value))
             )
         self.buffer.key[..., first:end, :] = key
         self.buffer.value[..., first:end, :] = value
@@ -81,12 +71,14 @@ class KeyValueCache:
                 f"the cache holds at most {self.capacity} positions, "
                 f"{taken} are taken, got {n_new} more"
             )
-        held = key if self.buffer is None else self.buffer.key
-        shape = (*held.shape[:-2], n_new, held.shape[-1])
-        for name, x in ("key", key), ("value", value):
-            if x.shape != shape or x.dtype != held.dtype:
+        held = KeyValue(key, value) if self.buffer is None else self.buffer
+        batch = held.key.shape[:-2]
+        dtype = held.key.dtype
+        for name, x, old in zip(held._fields, (key, value), held, strict=True):
+            shape = (*batch, n_new, *old.shape[-1:])
+            if x.shape != shape or x.dtype != dtype:
                 raise ValueError(
-                    f"{name} must be {held.dtype} of shape {tuple(shape)}, "
+                    f"{name} must be {dtype} of shape {tuple(shape)}, "
                     f"got {x.dtype} of shape {tuple(x.shape)}"
                 )
 
@@ -101,37 +93,3 @@ def per_layer(
         if one is other and one is not None:
             raise ValueError("caches must be one a layer, got one twice")
     return caches
-
-
-class StaticKeyValueCache(KeyValueCache):
-    """A cache whose shapes never change and whose length is a tensor.
-
-    Args:
-        capacity: Most positions it can hold.
-        length: How many are taken; its owner advances it.
-    """
-
-    length: Int[Tensor, ""]
-
-    def __init__(self, capacity: int, length: Int[Tensor, ""]) -> None:
-        super().__init__(capacity)
-        self.length = length
-
-    def append(self, key: Tensor, value: Tensor) -> KeyValue:
-        """Store some positions and return the whole buffer.
-
-        Raises:
-            ValueError: They do not fit; nothing is stored.
-        """
-        self._check(key, value)
-        if self.buffer is None:
-            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
-            self.buffer = KeyValue(
-                key.new_zeros(shape), value.new_zeros(shape)
-            )
-        positions = self.length.view(1)  # of one token
-        if (n := key.shape[-2]) != 1:
-            positions = torch.arange(n, device=key.device) + self.length
-        self.buffer.key.index_copy_(-2, positions, key)
-        self.buffer.value.index_copy_(-2, positions, value)
-        return self.buffer
