@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (66ca17d2f9d3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (712aea629ad1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Caches of keys and values. Explained in "The key–value cache"."""
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book._checks import check_size, is_readable
+from attention_book._checks import check_cached, check_size
 
 
 __all__ = ["KeyValue", "KeyValueCache", "Offset", "per_layer"]
@@ -46,7 +46,7 @@ class KeyValueCache:
         Raises:
             ValueError: They do not fit; nothing is stored.
         """
-        self._check(key, value)
+        check_cached(self.capacity, self.length, key, value, self.buffer)
         first = int(self.length)
         end = first + key.shape[-2]
         if self.buffer is None:
@@ -58,29 +58,6 @@ class KeyValueCache:
         self.buffer.value[..., first:end, :] = value
         self.length = end
         return KeyValue(*(x[..., :end, :] for x in self.buffer))
-
-    def _check(self, key: Tensor, value: Tensor) -> None:
-        """Raise ValueError for what would be broadcast, cast or cut off.
-
-        A length on a GPU is not read, because that would have to wait.
-        """
-        n_new = key.shape[-2] if key.ndim > 1 else 0
-        taken = int(self.length) if is_readable(self.length) else 0
-        if taken + n_new > self.capacity:
-            raise ValueError(
-                f"the cache holds at most {self.capacity} positions, "
-                f"{taken} are taken, got {n_new} more"
-            )
-        held = KeyValue(key, value) if self.buffer is None else self.buffer
-        batch = held.key.shape[:-2]
-        dtype = held.key.dtype
-        for name, x, old in zip(held._fields, (key, value), held, strict=True):
-            shape = (*batch, n_new, *old.shape[-1:])
-            if x.shape != shape or x.dtype != dtype:
-                raise ValueError(
-                    f"{name} must be {dtype} of shape {tuple(shape)}, "
-                    f"got {x.dtype} of shape {tuple(x.shape)}"
-                )
 
 
 def per_layer(

@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (5f2609d46d98). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (8fe6cf1744d8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Multi-head latent attention. Explained in "The key–value cache"."""
 
 import torch
@@ -26,23 +26,14 @@ class LatentAttention(MultiHeadAttention):
         n_heads: Number of heads; divides d_model.
         d_latent: Width of the latent c.
         d_rope: Width of the rotary key; even.
-        dropout: Dropout rate of the attention weights; 0 is fastest.
 
     Source: DeepSeek-AI (2024), §2.1.2–2.1.3, with queries of full rank.
     """
 
     def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        *,
-        d_latent: int,
-        d_rope: int,
-        dropout: float = 0.0,
+        self, d_model: int, n_heads: int, *, d_latent: int, d_rope: int
     ) -> None:
-        super().__init__(
-            d_model, n_heads, n_kv_heads=1, bias=False, dropout=dropout
-        )
+        super().__init__(d_model, n_heads, n_kv_heads=1, bias=False)
         check_size("d_latent", d_latent)
         self.d_latent = d_latent
         self.d_rope = d_rope
@@ -69,8 +60,7 @@ class LatentAttention(MultiHeadAttention):
 
     def expand(self, kv: KeyValue) -> KeyValue:
         """Keys and values of all heads, from what is cached."""
-        sizes = [self.d_latent, self.d_rope]
-        latent, turned = kv.key.split(sizes, dim=-1)
+        latent, turned = kv.key.split([self.d_latent, self.d_rope], dim=-1)
         both = self.up_proj(latent.squeeze(-3)).chunk(2, dim=-1)
         key, value = (split_heads(x, self.n_heads) for x in both)
         shape = *key.shape[:-1], -1

@@ -1,10 +1,11 @@
-# Made from docs/source/fast-decoding.md (352402015056). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (d98d1763ff4d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A cache whose shapes never change. Explained in "Fast decoders"."""
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from attention_book._checks import check_cached
 from attention_book.attention.caches import KeyValue, KeyValueCache
 
 
@@ -31,7 +32,7 @@ class StaticKeyValueCache(KeyValueCache):
         Raises:
             ValueError: They do not fit; nothing is stored.
         """
-        self._check(key, value)
+        check_cached(self.capacity, self.length, key, value, self.buffer)
         if self.buffer is None:
             batch = (*key.shape[:-2], self.capacity)
             self.buffer = KeyValue(
