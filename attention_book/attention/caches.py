@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (712aea629ad1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (6fc1c6eb8e32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Caches of keys and values. Explained in "The key–value cache"."""
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ class KeyValueCache:
     Use it under torch.no_grad(): it is changed in place.
 
     Args:
-        capacity: Most positions it can hold. Batch, heads, width, dtype and
-            device are those of the first keys.
+        capacity: Most positions it can hold. Batch, heads, dtype and device
+            are those of the first keys, widths of the first pair.
     """
 
     def __init__(self, capacity: int) -> None:
