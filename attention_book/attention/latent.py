@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (8fe6cf1744d8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (599f27466f45). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Multi-head latent attention. Explained in "The key–value cache"."""
 
 import torch
@@ -19,7 +19,8 @@ class LatentAttention(MultiHeadAttention):
 
     Of each token it keeps c = RMSNorm(x W^DKV) and a rotary key k^R, which
     all heads share. Head i has keys c W_i^UK and values c W_i^UV, and scores
-    (q_i·k_i + q_i^R·k^R) / √(d_k + d_rope). There are no biases.
+    (q_i·k_i + q_i^R·k^R) / √(d_k + d_rope). There are no biases, and no gain
+    of the RMSNorm, which W^UK and W^UV can hold.
 
     Args:
         d_model: Width of inputs and output.
@@ -41,7 +42,7 @@ class LatentAttention(MultiHeadAttention):
         d_query = d_model + n_heads * d_rope
         self.q_proj = nn.Linear(d_model, d_query, bias=False)
         self.kv_proj = nn.Linear(d_model, d_latent + d_rope, bias=False)
-        self.norm = nn.RMSNorm(d_latent)
+        self.norm = nn.RMSNorm(d_latent, elementwise_affine=False)
         self.up_proj = nn.Linear(d_latent, 2 * d_model, bias=False)
 
     def queries(self, x: Tensor, offset: Offset = 0) -> Tensor:
