@@ -166,7 +166,7 @@ def make_model(arm: Arm, vocab_size: int, seed: int) -> CausalLanguageModel:
         dropout=0.0,
     )
     model = CausalLanguageModel(config)
-    model.encoder.positions = NoPositions()  # type: ignore[assignment]
+    model.encoder.positions = NoPositions()
     makers = attentions(arm)
     used = sum(count(make(D_MODEL, N_HEADS)) for make in makers)
     wanted = N_LAYERS * count(RotaryAttention(D_MODEL, N_HEADS))
@@ -277,7 +277,7 @@ def check(model: CausalLanguageModel, arm: Arm) -> None:
     """Raise AssertionError unless a cache gives what a single pass gives."""
     ids = text()[0]["test"][None, :12]
     held = caches(arm, 12)
-    parts = [model(x, held) for x in ids.split([5, 1, 1, 5], dim=1)]  # type: ignore[arg-type]
+    parts = [model(x, held) for x in ids.split([5, 1, 1, 5], dim=1)]
     torch.testing.assert_close(
         torch.cat(parts, dim=1), model(ids), atol=1e-3, rtol=1e-3
     )
@@ -298,7 +298,7 @@ def decoding(seed: int) -> dict[str, dict[str, float]]:
     for name, arm in ARMS.items():
         model = make_model(arm, vocab_size, seed).eval()
         held = caches(arm, CONTEXT + 1)
-        model(ids, held)  # type: ignore[arg-type]  # allocates the buffers
+        model(ids, held)  # allocates the buffers
         buffers = [x.buffer for x in held if x is not None]
         n_bytes[name] = sum(
             ELEMENT_SIZE * part[0, :, 0].numel()

@@ -1,4 +1,4 @@
-# Made from docs/fast/cache.md (599f27466f45). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/cache.md (190d7240dd5d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Multi-head latent attention. Explained in "The key–value cache"."""
 
 import torch
@@ -48,20 +48,20 @@ class LatentAttention(MultiHeadAttention):
     def queries(self, x: Tensor, offset: Offset = 0) -> Tensor:
         """Queries of all heads, the last d_rope features rotated."""
         query = split_heads(self.q_proj(x), self.n_heads)
-        content, turned = query.split([self.d_k, self.d_rope], dim=-1)
+        content, turned = query.tensor_split([self.d_k], dim=-1)
         return torch.cat([content, self.rotary(turned, offset)], dim=-1)
 
     def keys_and_values(self, memory: Tensor, offset: Offset = 0) -> KeyValue:
         """What is cached: latent and rotary key as one key, and no value."""
-        sizes = [self.d_latent, self.d_rope]
-        latent, turned = self.kv_proj(memory).split(sizes, dim=-1)
+        both = self.kv_proj(memory)
+        latent, turned = both.tensor_split([self.d_latent], dim=-1)
         kept = [self.norm(latent), self.rotary(turned, offset)]
         key = torch.cat(kept, dim=-1).unsqueeze(-3)  # of a single head
         return KeyValue(key, key[..., :0])
 
     def expand(self, kv: KeyValue) -> KeyValue:
         """Keys and values of all heads, from what is cached."""
-        latent, turned = kv.key.split([self.d_latent, self.d_rope], dim=-1)
+        latent, turned = kv.key.tensor_split([self.d_latent], dim=-1)
         both = self.up_proj(latent.squeeze(-3)).chunk(2, dim=-1)
         key, value = (split_heads(x, self.n_heads) for x in both)
         shape = *key.shape[:-1], -1
@@ -86,7 +86,7 @@ class LatentAttention(MultiHeadAttention):
         """Multi-query attention, whose values are the latents as well."""
         sizes = 2, self.n_heads, self.d_k, self.d_latent
         key_up, value_up = self.up_proj.weight.view(sizes)
-        content, turned = query.split([self.d_k, self.d_rope], dim=-1)
+        content, turned = query.tensor_split([self.d_k], dim=-1)
         wide = torch.cat([content @ key_up, turned], dim=-1)
         wide = wide * (wide.shape[-1] / query.shape[-1]) ** 0.5
         rows = wide.transpose(-3, -2)  # (…, 1, heads, d_latent + d_rope)
