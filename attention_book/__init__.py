@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (4a2b3145eb3b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (7db0018449a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .attention.fused import fused_attention as fused_attention
     from .attention.gates import GatedAttention as GatedAttention
     from .attention.graph import GraphAttention as GraphAttention
+    from .attention.latent import LatentAttention as LatentAttention
     from .attention.multi_head import (
         MultiHeadAttention as MultiHeadAttention,
         attention_weights as attention_weights,

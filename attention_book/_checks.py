@@ -1,4 +1,4 @@
-# Made from docs/source/checks.md (af327056c343). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/checks.md (17d294bdb301). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Checks of inputs. Explained on the page "Checking inputs"."""
 
 from collections.abc import Collection, Iterable, Mapping, Sized
@@ -18,6 +18,7 @@ from torch import Tensor
 
 
 __all__ = [
+    "check_cached",
     "check_columns",
     "check_fields",
     "check_head_mask",
@@ -242,6 +243,38 @@ def check_lengths(
     if lengths.ndim != 1 or lengths.dtype not in _WHOLE:
         _refuse(name, "be whole numbers (batch,)", _brief(lengths))
     _check_range(name, lengths, min_length, max_length)
+
+
+def check_cached(
+    capacity: int,
+    length: Tensor | int,
+    key: Tensor,
+    value: Tensor,
+    held: tuple[Tensor, Tensor] | None,
+) -> None:
+    """Raise ValueError for what a cache would broadcast, cast or cut off.
+
+    Args:
+        capacity: Most positions that the cache holds.
+        length: How many are taken; looked at where it is readable.
+        key: Of the new positions.
+        value: Of the same positions, as wide as those held.
+        held: The buffers of keys and values; None for none yet.
+    """
+    n_new = key.shape[-2] if key.ndim > 1 else 0
+    taken = int(length) if is_readable(length) else 0
+    if taken + n_new > capacity:
+        raise ValueError(
+            f"the cache holds at most {capacity} positions, "
+            f"{taken} are taken, got {n_new} more"
+        )
+    names = ("key", "value")
+    old = held or (key, value)
+    batch, dtype = old[0].shape[:-2], old[0].dtype
+    for name, x, kept in zip(names, (key, value), old, strict=True):
+        shape = (*batch, n_new, *kept.shape[-1:])
+        if x.shape != shape or x.dtype != dtype:
+            _refuse(name, f"be {dtype} of shape {shape}", _brief(x))
 
 
 def check_token_ids(name: str, token_ids: Tensor, vocab_size: int) -> None:

@@ -1,8 +1,6 @@
 """Multi-head attention against PyTorch's: python -m benchmarks.multi_head
 
-Prints milliseconds and ratios for the machine it runs on. The chapter
-"Key-value caches" quotes the ratios of fewer heads of keys and values to
-eight.
+Prints milliseconds and ratios for the machine it runs on.
 """
 
 import torch

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from attention_book import KeyValueCache, MultiHeadAttention, padding_mask
-from attention_book.attention.caches import StaticKeyValueCache
 from attention_book.attention.positions import ALiBiAttention, RotaryAttention
+from attention_book.attention.static_cache import StaticKeyValueCache
 
 
 BATCH = 3
@@ -170,3 +170,18 @@ def test_a_static_cache_stays_where_it_is_and_begins_with_zeros() -> None:
     assert torch.equal(second.key[0, 0, :, 0], expected)
     expected = torch.tensor([0.0, 2, 2, 4, 4])
     assert torch.equal(second.value[-1, -1, :, -1], expected)
+
+
+@pytest.mark.parametrize("width", [0, 5])
+def test_values_may_be_of_another_width_than_keys(width: int) -> None:
+    length = torch.tensor(0)
+    for cache in (KeyValueCache(3), StaticKeyValueCache(3, length)):
+        key = torch.rand(BATCH, HEADS, 2, D_K)
+        value = torch.rand(BATCH, HEADS, 2, width)
+        kept = cache.append(key, value)
+        torch.testing.assert_close(kept.value[..., :2, :], value)
+        assert cache.buffer is not None
+        assert cache.buffer.value.shape == (BATCH, HEADS, 3, width)
+        message = rf"value must be .* shape \(3, 4, 1, {width}\), got"
+        with pytest.raises(ValueError, match=message):
+            cache.append(key[..., :1, :], key[..., :1, :])

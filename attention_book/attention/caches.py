@@ -1,27 +1,17 @@
-# Made from docs/fast/cache.md (efaa53de3118). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Caches of keys and values.
-
-Explained in the chapter "Key–value caches and grouped queries".
-"""
+# Made from docs/fast/cache.md (6fc1c6eb8e32). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Caches of keys and values. Explained in "The key–value cache"."""
 
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_book._checks import check_size, is_readable
+from attention_book._checks import check_cached, check_size
 
 
-__all__ = [
-    "KeyValue",
-    "KeyValueCache",
-    "Offset",
-    "StaticKeyValueCache",
-    "per_layer",
-]
+__all__ = ["KeyValue", "KeyValueCache", "Offset", "per_layer"]
 
 
 Offset = int | Int[Tensor, ""]  # position of the first token, from 0
@@ -31,7 +21,7 @@ class KeyValue(NamedTuple):
     """Keys and values of all heads, ready to be attended to."""
 
     key: Tensor  # (*batch, n_kv_heads, keys, d_k)
-    value: Tensor  # (*batch, n_kv_heads, keys, d_k)
+    value: Tensor  # (*batch, n_kv_heads, keys, d_v)
 
 
 class KeyValueCache:
@@ -40,8 +30,8 @@ class KeyValueCache:
     Use it under torch.no_grad(): it is changed in place.
 
     Args:
-        capacity: Most positions it can hold. Batch, heads, width, dtype and
-            device are those of the first keys.
+        capacity: Most positions it can hold. Batch, heads, dtype and device
+            are those of the first keys, widths of the first pair.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -56,39 +46,18 @@ class KeyValueCache:
         Raises:
             ValueError: They do not fit; nothing is stored.
         """
-        self._check(key, value)
+        check_cached(self.capacity, self.length, key, value, self.buffer)
         first = int(self.length)
         end = first + key.shape[-2]
         if self.buffer is None:
-            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
+            batch = (*key.shape[:-2], self.capacity)
             self.buffer = KeyValue(
-                key.new_empty(shape), value.new_empty(shape)
+                *(x.new_empty(*batch, x.shape[-1]) for x in (key, value))
             )
         self.buffer.key[..., first:end, :] = key
         self.buffer.value[..., first:end, :] = value
         self.length = end
         return KeyValue(*(x[..., :end, :] for x in self.buffer))
-
-    def _check(self, key: Tensor, value: Tensor) -> None:
-        """Raise ValueError for what would be broadcast, cast or cut off.
-
-        A length on a GPU is not read, because that would have to wait.
-        """
-        n_new = key.shape[-2] if key.ndim > 1 else 0
-        taken = int(self.length) if is_readable(self.length) else 0
-        if taken + n_new > self.capacity:
-            raise ValueError(
-                f"the cache holds at most {self.capacity} positions, "
-                f"{taken} are taken, got {n_new} more"
-            )
-        held = key if self.buffer is None else self.buffer.key
-        shape = (*held.shape[:-2], n_new, held.shape[-1])
-        for name, x in ("key", key), ("value", value):
-            if x.shape != shape or x.dtype != held.dtype:
-                raise ValueError(
-                    f"{name} must be {held.dtype} of shape {tuple(shape)}, "
-                    f"got {x.dtype} of shape {tuple(x.shape)}"
-                )
 
 
 def per_layer(
@@ -101,37 +70,3 @@ def per_layer(
         if one is other and one is not None:
             raise ValueError("caches must be one a layer, got one twice")
     return caches
-
-
-class StaticKeyValueCache(KeyValueCache):
-    """A cache whose shapes never change and whose length is a tensor.
-
-    Args:
-        capacity: Most positions it can hold.
-        length: How many are taken; its owner advances it.
-    """
-
-    length: Int[Tensor, ""]
-
-    def __init__(self, capacity: int, length: Int[Tensor, ""]) -> None:
-        super().__init__(capacity)
-        self.length = length
-
-    def append(self, key: Tensor, value: Tensor) -> KeyValue:
-        """Store some positions and return the whole buffer.
-
-        Raises:
-            ValueError: They do not fit; nothing is stored.
-        """
-        self._check(key, value)
-        if self.buffer is None:
-            shape = (*key.shape[:-2], self.capacity, key.shape[-1])
-            self.buffer = KeyValue(
-                key.new_zeros(shape), value.new_zeros(shape)
-            )
-        positions = self.length.view(1)  # of one token
-        if (n := key.shape[-2]) != 1:
-            positions = torch.arange(n, device=key.device) + self.length
-        self.buffer.key.index_copy_(-2, positions, key)
-        self.buffer.value.index_copy_(-2, positions, value)
-        return self.buffer

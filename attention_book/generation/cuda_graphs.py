@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (407a8ec2c52e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (cdee5bc56dd6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps captured as CUDA graphs. Explained in the chapter "Fast decoding"."""
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_book._checks import check_source
-from attention_book.attention.caches import StaticKeyValueCache
+from attention_book.attention.static_cache import StaticKeyValueCache
 from attention_book.compute import (
     ComputeConfig,
     compute_context,

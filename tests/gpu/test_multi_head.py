@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_book.attention.caches import KeyValueCache, StaticKeyValueCache
+from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.multi_head import (
     MultiHeadAttention,
@@ -17,6 +17,7 @@ from attention_book.attention.positions import (
     RotaryAttention,
     SinusoidalPositions,
 )
+from attention_book.attention.static_cache import StaticKeyValueCache
 
 
 TOLERANCE = {torch.float32: 2e-3, torch.bfloat16: 5e-2}
