@@ -56,8 +56,7 @@ NOT_YET = {
     "multi-head",  # has the layer twice, in plain lines and as it ships
     "positions",  # has the long contexts too
     "transformer",  # the whole model twice, as classes and written out
-    "machine",  # one line more, for a decoder of another depth
-    *("chunked-loss", "flash"),  # once the workshop's
+    "flash",  # once the workshop's
 }
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"

@@ -1,7 +1,7 @@
-# Made from docs/fast/machine.md (d69b7539360b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/machine.md (a50a8b3ef5de). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What an operation costs, and what a device can do at best.
 
-Explained in the chapter "The GPU path".
+Explained in the chapter "What the machine can do".
 """
 
 from typing import NamedTuple

@@ -1,5 +1,5 @@
-# Made from docs/fast/machine.md (f6a967642217). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Timing on a device. Explained in the chapter "The GPU path"."""
+# Made from docs/source/compute.md (af01538123e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Timing on a device. Explained on the page "Devices and precision"."""
 
 import math
 import statistics

@@ -1,5 +1,5 @@
-# Made from docs/fast/chunked-loss.md (20f1aae203fe). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Cross-entropy in chunks. Explained in "A loss that saves memory"."""
+# Made from docs/source/chunked-loss.md (838c7c56e16b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Cross-entropy in chunks. Explained on the page "Cross-entropy in chunks"."""
 
 from typing import Any
 

@@ -29,19 +29,8 @@ drawing.line((x + 4, y - 4), (x + 60, y - 44), (x + 150, y - 44), kind="a")
 for dx, dy in ((18, 10), (40, 26), (84, 40), (124, 41)):
     drawing.dot(x + dx, y - dy, "q")
 
-loss = panel(
-    1,
-    numbered("损失 | The loss", "chunked-loss"),
-    "词表太大，一段一段算 | a large vocabulary, in chunks",
-)
-x, y = loss.x + 20, loss.y + 34
-drawing.cells(x, y, 1, 10, "x")
-drawing.cells(x, y + CELL, 2, 10, "o")
-total = drawing.box(x + 156, y + 4, 26, 26, "$L$")
-drawing.arrow((x + 143, y + 7), (x + 153, y + 12))
-
 cache = panel(
-    2,
+    1,
     numbered("缓存 | The cache", "cache"),
     "算过的键和值留着 | keep keys and values",
 )
@@ -53,7 +42,7 @@ for step in range(3):
         drawing.cells(place, y + 10 + CELL, 1, 1, "v", pale=old < step)
 
 flash = panel(
-    3,
+    2,
     numbered("小块 | Tiles", "flash"),
     "得分从不整张写下来 | never write all scores",
 )
@@ -63,7 +52,7 @@ tiles = drawing.cells(x, y + 6, 3, 3, "a", weights=TILES)
 drawing.cells(x + 56, y + 6, 3, 2, "v")
 
 generating = panel(
-    4,
+    3,
     numbered("生成 | Generating", "generating-fast"),
     "每一步少做一点 | less work in each step",
 )
@@ -72,7 +61,7 @@ for row, length in enumerate((9, 5, 3)):
     drawing.cells(x, y + 16 * row, 1, length, "x")
 
 devices = panel(
-    5,
+    4,
     numbered("很多台机器 | Many devices", "many-devices"),
     "各算一份，再平均 | a share each, then the mean",
 )
