@@ -1,5 +1,5 @@
-# Made from docs/source/fast-decoding.md (407a8ec2c52e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Steps captured as CUDA graphs. Explained in the chapter "Fast decoding"."""
+# Made from docs/source/fast-decoding.md (b52206b043f6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Steps captured as CUDA graphs. Explained in "Fast decoders"."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
