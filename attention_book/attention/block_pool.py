@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (a34569a39346). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (513bf6041486). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Blocks of memory for caches. Explained in "Generating fast"."""
 
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from attention_book._checks import check_size
 from attention_book.attention.caches import KeyValue
 
 
-__all__ = ["BlockPool", "OutOfBlocks"]
+__all__ = ["BlockPool", "OutOfBlocksError"]
 
 
-class OutOfBlocks(MemoryError):
+class OutOfBlocksError(MemoryError):
     """Fewer blocks are free than were wanted; nothing has changed."""
 
 
@@ -44,9 +44,9 @@ class BlockPool:
         self.n_users = [0] * n_blocks
 
     def take(self, n: int) -> list[int]:
-        """Lend n blocks; if fewer are free, raise OutOfBlocks, lend none."""
+        """Lend n blocks; if fewer are free, raise OutOfBlocksError, lend none."""
         if n > len(self.free):
-            raise OutOfBlocks(
+            raise OutOfBlocksError(
                 f"wanted {n} blocks of {self.block_size} positions, "
                 f"{len(self.free)} of {len(self.n_users)} are free"
             )

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (39e9f31457e0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (34c99214a6cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A cache in blocks of a pool. Explained in "Fast decoders"."""
 
 import torch
@@ -30,7 +30,7 @@ class PagedCache(KeyValueCache):
         """Store some positions and return a copy of all so far.
 
         Raises:
-            OutOfBlocks: They do not fit; nothing is stored, or lost.
+            OutOfBlocksError: They do not fit; nothing is stored, or lost.
             ValueError: Their shape or dtype is not that of the pool.
         """
         pool, size, first = self.pool, self.pool.block_size, int(self.length)
@@ -39,7 +39,9 @@ class PagedCache(KeyValueCache):
         n_kept = -(-first // size)  # blocks; more are there after a cut
         pool.release(self.table[n_kept:])
         del self.table[n_kept:]
-        is_shared = first % size > 0 and pool.n_users[self.table[-1]] > 1
+        is_shared = False
+        if end > first and first % size > 0:
+            is_shared = pool.n_users[self.table[-1]] > 1
         blocks = pool.take(-(-end // size) - n_kept + is_shared)
         if is_shared:  # others read the last block: go on in a copy of it
             old, self.table[-1] = self.table[-1], blocks.pop()

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (69baa898539c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (4ac4b1ce02ea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Weights and caches of eight bits. Explained in "Fast decoders"."""
 
 from typing import TypeVar
@@ -59,7 +59,9 @@ class Int8Linear(nn.Module):
         self.register_buffer("scale", scale)
         self.register_buffer("kernel_scale", scale[:, 0].bfloat16())
         self.register_buffer("bias", None if bias is None else bias.detach())
-        self.has_kernel = hasattr(torch, "_weight_int8pack_mm")
+        n_out, n_in = weight.shape
+        has_kernel = hasattr(torch, "_weight_int8pack_mm")
+        self.has_kernel = has_kernel and n_out % 16 == n_in % 32 == 0
 
     @property
     def weight(self) -> Float[Tensor, "out n_in"]:
@@ -90,9 +92,7 @@ def int8_copy(model: _Model) -> _Model:
     An output layer that is the table of embeddings stays as it is.
     """
     duplicate = inference_copy(model)
-    replace_parts(
-        duplicate, nn.Linear, lambda x: Int8Linear(x.weight, x.bias)
-    )
+    replace_parts(duplicate, nn.Linear, lambda x: Int8Linear(x.weight, x.bias))
     return duplicate
 
 

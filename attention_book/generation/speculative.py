@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (ffed40cb6112). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (43cfe08806eb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A draft proposes tokens, and the model checks them in one pass.
 
 Explained in "Fast decoders".
@@ -93,6 +93,8 @@ def speculate(
     check_size("max_length", max_length)
     check_size("n_draft", n_draft)
     check_number("temperature", temperature)
+    if temperature < 0:
+        raise ValueError(f"temperature must be at least 0, got {temperature}")
     if len(source) != 1:
         raise ValueError(f"source must be one sequence, got {len(source)}")
     random = torch.Generator() if generator is None else generator

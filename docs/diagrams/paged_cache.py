@@ -1,6 +1,6 @@
 """Tables of two texts, and the blocks of a pool that they name."""
 
-from literate.drawing import CELL, Drawing
+from literate.drawing import Drawing
 
 
 SIZE = 4
