@@ -1,4 +1,4 @@
-# Made from docs/fast/generating-fast.md (513bf6041486). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/generating-fast.md (8a06ddb7ef14). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Blocks of memory for caches. Explained in "Generating fast"."""
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class BlockPool:
         self.n_users = [0] * n_blocks
 
     def take(self, n: int) -> list[int]:
-        """Lend n blocks; if fewer are free, raise OutOfBlocksError, lend none."""
+        """Lend n blocks; OutOfBlocksError, and none, if fewer are free."""
         if n > len(self.free):
             raise OutOfBlocksError(
                 f"wanted {n} blocks of {self.block_size} positions, "
