@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (7db0018449a8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (927b4e826895). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from .generation.exact import exact_search as exact_search
     from .generation.generate import generate as generate, sampler as sampler
     from .generation.mask_predict import mask_predict as mask_predict
+    from .generation.speculative import speculate as speculate
     from .generation.text import (
         fill_blank as fill_blank,
         generate_text as generate_text,

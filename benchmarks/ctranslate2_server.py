@@ -1,7 +1,7 @@
 """CTranslate2 with a Transformer of this book, in a process of its own.
 
-python -m benchmarks.ctranslate2_server WEIGHTS.npz: reads from stdin one JSON
-request a line, [sources, how many tokens, whether to show], and answers with a
+python -m benchmarks.ctranslate2_server WEIGHTS.npz [int8]: reads from stdin one
+JSON request a line, [sources, how many tokens, whether to show], and answers with a
 line: the token ids generated, or null. No torch here: their two OpenMP runtimes
 would be in each other's way. While nothing is asked, the process sleeps.
 """
@@ -82,7 +82,7 @@ def make_spec(weights: Weights, n_layers: int, n_heads: int) -> Any:
     return spec
 
 
-def load(path: str) -> ctranslate2.Translator:
+def load(path: str, compute_type: str = "float32") -> ctranslate2.Translator:
     weights = dict(np.load(path))
     n_layers, n_heads = (int(weights.pop(n)) for n in ("n_layers", "n_heads"))
     spec = make_spec(weights, n_layers, n_heads)
@@ -95,14 +95,14 @@ def load(path: str) -> ctranslate2.Translator:
         return ctranslate2.Translator(
             str(model),
             device="cpu",
-            compute_type="float32",
+            compute_type=compute_type,
             inter_threads=1,
             intra_threads=1,
         )
 
 
 def main() -> None:
-    translator = load(sys.argv[1])
+    translator = load(*sys.argv[1:])
     for line in sys.stdin:
         sources, n, show = json.loads(line)
         found = translator.translate_batch(

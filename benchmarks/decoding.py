@@ -4,7 +4,8 @@ A Transformer with d_model 256, 8 heads, d_ff 1024, 3+3 layers and a vocabulary
 of 8,000 encodes 64 tokens and generates 64 or 128, for 1 or 32 sentences, in
 fp32 on one thread. <eos> is forbidden, so that all generate as much.
 CTranslate2 has the very weights of ours, and before anything is timed the two
-must generate the same tokens. What is found goes to results/ as JSON.
+must generate the same tokens. Both run a second time with weights of int8, of
+which nobody asks that. What is found goes to results/ as JSON.
 
 Settings: Marian as its generate() does it, with its cache; x-transformers
 with its cache and SDPA ("flash"); it keeps no keys of the source but makes
@@ -34,6 +35,7 @@ from torch import Tensor, nn
 from attention_book import generate
 from attention_book.attention.positions import SinusoidalPositions
 from attention_book.generation.incremental import IncrementalDecoder
+from attention_book.generation.int8 import Int8Linear
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS
 from benchmarks.sidebyside import (
@@ -80,7 +82,9 @@ def make_model() -> Transformer:
 class CTranslate2:
     """The server in a process of its own, asked over a pipe."""
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(
+        self, model: Transformer, compute_type: str = "float32"
+    ) -> None:
         self.folder = tempfile.TemporaryDirectory()
         file = Path(self.folder.name) / "weights.npz"
         weights = {k: v.numpy() for k, v in model.state_dict().items()}
@@ -92,7 +96,13 @@ class CTranslate2:
         weights["n_heads"] = np.array(SMALL.n_heads)
         np.savez(file, **weights)
         self.server = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.ctranslate2_server", str(file)],
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.ctranslate2_server",
+                str(file),
+                compute_type,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -235,6 +245,8 @@ def compare(
 MARIAN = "Hugging Face Marian"
 CT2 = "CTranslate2"
 OURS = "attention_book"
+CT2_INT8 = "CTranslate2, int8"
+OURS_INT8 = "attention_book, int8"
 
 
 @torch.inference_mode()
@@ -249,12 +261,16 @@ def main() -> None:
     model = make_model()
     decoder = IncrementalDecoder(model)
     ct2 = CTranslate2(model)
+    ct2_int8 = CTranslate2(model, "int8")
+    int8 = IncrementalDecoder(model, linear=Int8Linear)
     check_same(model, decoder, ct2)
     entrants: dict[str, Entrant] = {
         MARIAN: hugging_face(),
         "x-transformers": lucidrains(),
         CT2: ct2,
         OURS: partial(ours, decoder),
+        CT2_INT8: ct2_int8,
+        OURS_INT8: partial(ours, int8),
     }
     again: dict[str, Entrant] = {
         "torch.nn.Transformer, no cache": pytorch(),
@@ -272,11 +288,14 @@ def main() -> None:
             for other in (MARIAN, CT2):
                 ratio = seconds[OURS] / seconds[other]
                 ratios[f"batch {rows}, {n} tokens: ours / {other}"] = ratio
+            ratio = seconds[OURS_INT8] / seconds[CT2_INT8]
+            ratios[f"batch {rows}, {n} tokens, int8: ours / {CT2}"] = ratio
         short, long = (found[f"batch {rows}, {n} tokens"] for n in (64, 128))
         ratios[f"batch {rows}: ours, 128 / 64 tokens"] = (
             long[OURS] / short[OURS]
         )
     ct2.close()
+    ct2_int8.close()
     for what, ratio in ratios.items():
         print(f"  {what:50} {ratio:6.2f}")
     keep(

@@ -1,5 +1,5 @@
-# Made from docs/source/fast-decoding.md (cdee5bc56dd6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Steps captured as CUDA graphs. Explained in the chapter "Fast decoding"."""
+# Made from docs/source/fast-decoding.md (4aa1947c6a7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Steps captured as CUDA graphs. Explained in "Fast decoders"."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

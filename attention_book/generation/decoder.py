@@ -1,5 +1,5 @@
-# Made from docs/fast/generating-fast.md (55cb197bc672). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""What generation asks of a model. Explained in the chapter "Decoding"."""
+# Made from docs/source/fast-decoding.md (530bbc28990b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""What generation asks of a model. Explained in "Fast decoders"."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-# Made from docs/source/fast-decoding.md (7e45fb84308b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (a61ce104278c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps of one token, with prepacked weights.
 
-Explained in the chapter "Fast decoding".
+Explained in "Fast decoders".
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,12 +32,14 @@ from attention_book.tokenizers.special_tokens import BOS
 
 __all__ = [
     "IncrementalDecoder",
+    "MakeLinear",
     "position_table",
     "single_query_attention",
     "unsupported_part",
 ]
 
 
+MakeLinear = Callable[[Tensor, Tensor | None], Any]  # weight, bias
 _MAX_ROWS_FUSED = 4  # rows up to which the fused kernel is the faster one
 
 
@@ -64,13 +66,13 @@ def single_query_attention(
 class _DecoderLayer:
     """A decoder layer that computes one more position of each row."""
 
-    def __init__(self, layer: DecoderLayer) -> None:
+    def __init__(self, layer: DecoderLayer, linear: MakeLinear) -> None:
         own = layer.self_attention
         cross = layer.cross_attention
         projections = own.q_proj, own.kv_proj
-        self.qkv_proj = PrepackedLinear(
-            torch.cat([linear.weight for linear in projections]),
-            torch.cat([linear.bias for linear in projections]),
+        self.qkv_proj = linear(
+            torch.cat([projection.weight for projection in projections]),
+            torch.cat([projection.bias for projection in projections]),
         )
         self.out_proj = own.out_proj
         self.rotary = getattr(own, "rotary", None)
@@ -171,6 +173,7 @@ class IncrementalDecoder:
     Args:
         model: Is copied: what changes in it later is not seen here.
         compute: The device and precision of the copy; by default the model's.
+        linear: Makes its linear layers, such as Int8Linear.
 
     Raises:
         ValueError: The model has a part that is not known here.
@@ -179,7 +182,11 @@ class IncrementalDecoder:
     sync_every = 1
 
     def __init__(
-        self, model: Transformer, compute: ComputeConfig | None = None
+        self,
+        model: Transformer,
+        compute: ComputeConfig | None = None,
+        *,
+        linear: MakeLinear = PrepackedLinear,
     ) -> None:
         if part := unsupported_part(model):
             raise ValueError(
@@ -189,13 +196,13 @@ class IncrementalDecoder:
         self.model = inference_copy(model, compute)
         replace_parts(self.model, nn.Dropout, lambda _: nn.Identity())
         replace_parts(
-            self.model, nn.Linear, lambda x: PrepackedLinear(x.weight, x.bias)
+            self.model, nn.Linear, lambda x: linear(x.weight, x.bias)
         )
-        self.output = PrepackedLinear(
-            self.model.target_embedding.tokens.weight
-        )
+        embeddings = self.model.target_embedding.tokens.weight
+        self.device = embeddings.device
+        self.output = linear(embeddings, None)
         self.layers = [
-            _DecoderLayer(layer) for layer in self.model.decoder.layers
+            _DecoderLayer(layer, linear) for layer in self.model.decoder.layers
         ]
 
     def prefill(
@@ -204,8 +211,7 @@ class IncrementalDecoder:
         """Encode the sources; allocate memory for max_length tokens."""
         check_source(source, lengths, self.model.config.source_vocab_size)
         is_full = bool((lengths == source.shape[1]).all())
-        device = self.output.weight.device
-        source, lengths = source.to(device), lengths.to(device)
+        source, lengths = source.to(self.device), lengths.to(self.device)
         memory, mask = self.model.encode(source, lengths)
         layers = self.model.decoder.project_memory(memory)
         cross_kv = torch.stack([x for kv in layers for x in kv])

@@ -1,5 +1,5 @@
-# Made from docs/source/fast-decoding.md (1c52c01f0e71). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Weights laid out for few rows. Explained in the chapter "Fast decoding"."""
+# Made from docs/source/fast-decoding.md (a094907b7982). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""Weights laid out for few rows. Explained in "Fast decoders"."""
 
 from collections.abc import Callable
 from typing import Any
