@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (f394ceb93d25). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (477601521542). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Processes that train one model: how they begin, agree, save and end.
 
 Explained on the page "How processes begin and end".
@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -59,7 +60,7 @@ def device_of_rank(wanted: str, local_rank: int) -> torch.device:
 
 @contextmanager
 def process_group(
-    device: str = "auto", *, sharded: bool = False
+    device: str = "auto", *, sharded: bool = False, policy: Any = None
 ) -> Iterator[tuple[ParallelStrategy, str]]:
     """Join the processes of torchrun; give strategy and device.
 
@@ -68,6 +69,7 @@ def process_group(
     Args:
         device: auto, cpu or cuda.
         sharded: Whether each process keeps a shard of the model only (FSDP).
+        policy: Of FullyShardedDataParallel.
 
     Raises:
         ConnectionError: In it, another process has ended.
@@ -87,8 +89,10 @@ def process_group(
             timeout=_TIMEOUT,
             device_id=own if on_gpu else None,
         )
-        kind = FullyShardedDataParallel if sharded else DataParallel
-        yield kind(own), str(own)
+        if sharded:
+            yield FullyShardedDataParallel(own, policy), str(own)
+        else:
+            yield DataParallel(own), str(own)
     except Exception as error:
         if isinstance(error, dist.DistError) or "/gloo/" in str(error):
             raise ConnectionError(
