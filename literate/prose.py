@@ -57,6 +57,7 @@ NOT_YET = {
     "positions",  # has the long contexts too
     "transformer",  # the whole model twice, as classes and written out
     "machine",  # one line more, for a decoder of another depth
+    "many-devices",  # shares the work in five ways, each run by processes
     *("chunked-loss", "flash"),  # once the workshop's
 }
 H = HAN.pattern
