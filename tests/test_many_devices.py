@@ -1,6 +1,7 @@
 """Sharing one layer, one step, one sequence: real processes against one."""
 
 import copy
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +20,6 @@ from attention_book import (
     translation_loss,
 )
 from attention_book.attention.pieces import pass_on
-from attention_book.io.tensors import read_tensors
 from attention_book.profiling.traffic import CommTraffic
 from attention_book.training.loading import make_batch
 from attention_book.training.parallel import (
@@ -91,8 +91,8 @@ def ring_in_processes():  # type: ignore[no-untyped-def]
                     (x - y.chunk(SIZE, dim=-2)[rank]).abs().max().item()
                     for x, y in zip(got, wanted, strict=True)
                 ]
-                case = f"{name} {is_causal} {n_kv} {got[0].dtype}"
-                found[case] = gaps
+                assert {x.dtype for x in got} == {dtype}
+                found[f"{name} {is_causal} {n_kv}"] = gaps
     return found
 
 
@@ -104,7 +104,6 @@ def test_the_ring_equals_attention_with_its_gradients() -> None:
         assert len(process) == 12
         for case, gaps in process.items():
             assert max(gaps) < (1e-12 if "double" in case else 0.1), case
-            assert case.endswith(case.replace("double", "float64").split()[0])
 
 
 def ring_sees_the_past():  # type: ignore[no-untyped-def]
@@ -129,9 +128,8 @@ def test_no_future_leaks_around_the_ring() -> None:
 
 @pytest.mark.usefixtures("alone_in_a_group")
 @pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("n_kv", [6, 2, 1])
-def test_the_derivative_of_the_ring(is_causal: bool, n_kv: int) -> None:
-    inputs = [x[:2].requires_grad_() for x in draw(3, n_kv, 5)[:3]]
+def test_the_derivative_of_the_ring(is_causal: bool) -> None:
+    inputs = [x[:1].requires_grad_() for x in draw(3, 2, 5)[:3]]
     torch.autograd.gradcheck(
         lambda *x: ring_attention(*x, is_causal=is_causal), inputs
     )
@@ -256,27 +254,16 @@ def test_a_policy_is_the_precision_of_what_is_gathered() -> None:
     assert {dtype for _, dtype in seen} == {torch.float32, torch.bfloat16}
 
 
-def test_the_command_computes_layers_again(tmp_path) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--recompute", "--compile"], "^give --compile, or .* not both$"),
+        (["--gather-bf16"], "^--gather-bf16 wants --sharded$"),
+    ],
+)
+def test_the_command_refuses(options: list[str], message: str) -> None:
     from attention_book.cli.app import app
 
-    options = "--d-model 16 --n-layers 1 --n-heads 2 --max-steps 2 "
-    options += "--batch-tokens 200 --device cpu"
-    found = []
-    for name, more in ("plain", []), ("again", ["--recompute"]):
-        out = tmp_path / name
-        run = CliRunner().invoke(
-            app, ["train", str(out), *options.split(), *more]
-        )
-        assert run.exit_code == 0, run.output
-        found.append(read_tensors(out)[0]["losses"])
-    assert torch.equal(*found)
-    for given, message in (
-        (
-            ["--recompute", "--compile"],
-            "not both",
-        ),
-        (["--gather-bf16"], "--gather-bf16 wants --sharded"),
-    ):
-        run = CliRunner().invoke(app, ["train", str(tmp_path / "x"), *given])
-        assert run.exit_code == 2
-        assert message in run.output
+    run = CliRunner().invoke(app, ["train", "model", *options])
+    assert isinstance(run.exception, ValueError)
+    assert re.search(message, str(run.exception))
