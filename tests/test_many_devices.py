@@ -8,7 +8,6 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from torch.distributed.fsdp import MixedPrecisionPolicy
 from torch.multiprocessing import ProcessRaisedException
 from typer.testing import CliRunner
 
@@ -20,13 +19,12 @@ from attention_book import (
     translation_loss,
 )
 from attention_book.attention.pieces import pass_on
-from attention_book.profiling.traffic import CommTraffic
 from attention_book.training.loading import make_batch
 from attention_book.training.parallel import (
     FullyShardedDataParallel,
     recompute_layers,
 )
-from attention_book.training.processes import run_processes
+from experiments.local_processes import CommTraffic, run_processes
 from tests.factories import make_examples, make_transformer
 
 
@@ -232,15 +230,14 @@ def test_layers_computed_again_give_the_same_gradients() -> None:
 
 
 @pytest.mark.usefixtures("alone_in_a_group", "unchecked")
-def test_a_policy_is_the_precision_of_what_is_gathered() -> None:
+def test_what_is_gathered_may_be_bf16() -> None:
     plain = make_transformer(d_model=8, n_heads=2, n_layers=2)
     batch = make_batch(make_examples(4), torch.device("cpu"))
     wanted = translation_loss(plain, batch)
-    policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
     seen = set()
-    for given in None, policy:
+    for given in None, torch.bfloat16:
         model = copy.deepcopy(plain)
-        loss_of = FullyShardedDataParallel(policy=given).wrap(
+        loss_of = FullyShardedDataParallel(gather_dtype=given).wrap(
             model, translation_loss
         )
         model.encoder.layers[0].register_forward_hook(

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (7ff3eae2ff0f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (6a67774b2e26). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import json
@@ -184,12 +184,8 @@ def _train(
         }.items()
         if value is not None
     }
-    policy = None
-    if gather_bf16:
-        from torch.distributed.fsdp import MixedPrecisionPolicy
-
-        policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-    with process_group(device, sharded=sharded, policy=policy) as (
+    dtype = torch.bfloat16 if gather_bf16 else None
+    with process_group(device, sharded=sharded, gather_dtype=dtype) as (
         strategy,
         device_name,
     ):

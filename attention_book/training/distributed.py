@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (477601521542). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (95ca2ff67f40). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Processes that train one model: how they begin, agree, save and end.
 
 Explained on the page "How processes begin and end".
@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -60,7 +59,10 @@ def device_of_rank(wanted: str, local_rank: int) -> torch.device:
 
 @contextmanager
 def process_group(
-    device: str = "auto", *, sharded: bool = False, policy: Any = None
+    device: str = "auto",
+    *,
+    sharded: bool = False,
+    gather_dtype: torch.dtype | None = None,
 ) -> Iterator[tuple[ParallelStrategy, str]]:
     """Join the processes of torchrun; give strategy and device.
 
@@ -69,7 +71,7 @@ def process_group(
     Args:
         device: auto, cpu or cuda.
         sharded: Whether each process keeps a shard of the model only (FSDP).
-        policy: Of FullyShardedDataParallel.
+        gather_dtype: Of FullyShardedDataParallel.
 
     Raises:
         ConnectionError: In it, another process has ended.
@@ -90,7 +92,7 @@ def process_group(
             device_id=own if on_gpu else None,
         )
         if sharded:
-            yield FullyShardedDataParallel(own, policy), str(own)
+            yield FullyShardedDataParallel(own, gather_dtype), str(own)
         else:
             yield DataParallel(own), str(own)
     except Exception as error:

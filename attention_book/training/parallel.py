@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (45c98a6aa7d0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (98b9c20477be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How processes share training.
 
 The idea is explained in the chapter "Many devices", the code on the page "How
@@ -131,18 +131,20 @@ class FullyShardedDataParallel(DataParallel):
 
     Args:
         device: What this process computes on.
-        policy: A MixedPrecisionPolicy of PyTorch's, in whose precision
-            parameters are gathered and gradients reduced. Without one both
-            are fp32, and the losses those of a single process.
+        gather_dtype: What parameters become before they are gathered, and
+            layers compute in; None leaves them as they are, and the losses
+            those of a single process. Gradients are reduced in fp32.
 
     Source: Rajbhandari et al. (2020), §5.3; PyTorch's fully_shard (FSDP2).
     """
 
     def __init__(
-        self, device: torch.device | str = "cpu", policy: Any = None
+        self,
+        device: torch.device | str = "cpu",
+        gather_dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(device)
-        self.policy = policy
+        self.gather_dtype = gather_dtype
         self.mesh = init_device_mesh(self.device.type, (self.size,))
 
     def wrap(
@@ -151,7 +153,7 @@ class FullyShardedDataParallel(DataParallel):
         """Shard each layer, and then, as one more layer, what is left."""
         from torch.distributed import fsdp  # takes a second
 
-        policy = self.policy or fsdp.MixedPrecisionPolicy()
+        policy = fsdp.MixedPrecisionPolicy(self.gather_dtype, torch.float32)
         model_with_loss = ModelWithLoss(model, loss_fn)
         layers = (*model.encoder.layers, *model.decoder.layers)
         for module in (*layers, model_with_loss):

@@ -1,7 +1,8 @@
-# Made from docs/source/processes.md (8090a5bb671a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""Several processes on this machine, to try what many machines do.
+"""Several processes on this machine, and what they send to one another.
 
-Explained on the page "How processes begin and end".
+For the chapter "Many devices". torchrun starts scripts; run_processes has a
+function of a page or a notebook run by several processes, which are given its
+source. CommTraffic counts.
 """
 
 import inspect
@@ -16,10 +17,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.tensor import DTensor
 from torch.multiprocessing import start_processes
-
-
-__all__ = ["run_processes"]
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 
 _PRELOAD = (
@@ -87,3 +89,60 @@ def run_processes(
         start_processes(_join, options, size, start_method=method)
         files = (Path(folder, f"{rank}.pt") for rank in range(size))
         return [torch.load(file) for file in files]
+
+
+def _factor(name: str, size: int) -> float:
+    """Return how many times its largest tensor a ring sends."""
+    once = (size - 1) / size
+    return {
+        "allreduce_": 2 * once,
+        "all_reduce": 2 * once,
+        "_allgather_base_": once,
+        "all_gather_into_tensor": size - 1.0,  # of what it is given, a shard
+        "_reduce_scatter_base_": once,
+        "reduce_scatter_tensor": once,
+        "send": 1.0,
+    }.get(name, 0.0)
+
+
+class CommTraffic(TorchDispatchMode):
+    """Counts what this process sends to others: with CommTraffic() as sent.
+
+    Of all-reduce, all-gather and reduce-scatter among all processes it counts
+    what a ring sends, whatever the library does; of messages from one to one,
+    their length.
+
+    Attributes:
+        n_bytes: Sent so far.
+        n_calls: How often something was sent.
+
+    Source: Patarasuk and Yuan (2009), for the ring.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_bytes = 0.0
+        self.n_calls = 0
+
+    def __torch_dispatch__(
+        self,
+        operation: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Count, and do the operation."""
+        if any(issubclass(kind, DTensor) for kind in types):
+            return NotImplemented  # its own parts come by afterwards
+        space, _, name = operation._schema.name.partition("::")
+        factor = "c10d" in space and _factor(name, dist.get_world_size())
+        if factor:
+            found = [tree_leaves(arg) for arg in args]
+            tensors = [
+                [x for x in xs if isinstance(x, Tensor)] for xs in found
+            ]
+            self.n_bytes += factor * max(
+                sum(x.nbytes for x in xs) for xs in tensors
+            )
+            self.n_calls += 1
+        return operation(*args, **(kwargs or {}))
