@@ -1,4 +1,4 @@
-# Made from docs/fast/many-devices.md (b4293e52bc97). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/many-devices.md (18c3ec8d2167). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention over a sequence that is cut across processes.
 
 Explained in the chapter "Many devices".
@@ -53,9 +53,8 @@ class _RingAttention(torch.autograd.Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, output, log_sum = ctx.saved_tensors
-        (d_output,) = grads
         rank = dist.get_rank()
         delta = (d_output * output).sum(-1, keepdim=True)
         d_query = torch.zeros_like(query)
@@ -101,7 +100,8 @@ def ring_attention(
             "is_causal wants as many queries as keys, got "
             f"{query.shape[-2]} and {key.shape[-2]}"
         )
-    return _RingAttention.apply(query, key, value, is_causal)
+    inputs = query, key, value, is_causal
+    return _RingAttention.apply(*inputs)  # type: ignore[no-untyped-call]
 
 
 class RingAttention(MultiHeadAttention):

@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (98b9c20477be). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (bbab8e7cf06e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How processes share training.
 
 The idea is explained in the chapter "Many devices", the code on the page "How
@@ -191,4 +191,4 @@ def recompute_layers(layers: Iterable[nn.Module]) -> None:
 
     for layer in layers:
         again = partial(checkpoint, layer.forward, use_reentrant=False)
-        layer.forward = again  # type: ignore[method-assign]
+        layer.forward = again
