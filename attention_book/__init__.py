@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (927b4e826895). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b0173948ba91). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -49,6 +49,10 @@ if TYPE_CHECKING:
         RotaryAttention as RotaryAttention,
         RotaryEmbedding as RotaryEmbedding,
         SinusoidalPositions as SinusoidalPositions,
+    )
+    from .attention.ring import (
+        RingAttention as RingAttention,
+        ring_attention as ring_attention,
     )
     from .attention.spans import SpanAttention as SpanAttention
     from .attention.sparse import (

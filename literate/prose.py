@@ -56,6 +56,7 @@ NOT_YET = {
     "multi-head",  # has the layer twice, in plain lines and as it ships
     "positions",  # has the long contexts too
     "transformer",  # the whole model twice, as classes and written out
+    "many-devices",  # shares the work in five ways, each run by processes
 }
 H = HAN.pattern
 FULL = "，。；：？！（）《》、"

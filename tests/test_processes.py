@@ -402,7 +402,7 @@ def test_a_run_loses_a_process_and_the_same_command_resumes(
     out = tmp_path / "model"
     found = CliRunner().invoke(app, ["train", str(alone), *options])
     assert found.exit_code == 0, found.output
-    options = ["train", str(out), "--sharded", *options]
+    options = ["train", str(out), "--sharded", "--recompute", *options]
     killed = torchrun(2, SCRIPT, "train", 1, 3, *options)
     assert killed.returncode != 0
     ours = [x for x in killed.stderr.split("\n") if "attention-book:" in x]
@@ -419,3 +419,21 @@ def test_a_run_loses_a_process_and_the_same_command_resumes(
         re.findall(r"unseen (\S+)", o) for o in (found.output, run.stdout)
     ]
     assert unseen[0][-2:] == unseen[1]
+
+
+@pytest.mark.slow
+def test_the_command_sends_bf16(tmp_path: Path) -> None:
+    from attention_book.cli.app import app
+
+    corpus = tmp_path / "corpus.tsv"
+    pairs = make_split(n_train=200, n_test=5).train
+    corpus.write_text("\n".join("\t".join(pair) for pair in pairs), "utf-8")
+    options = ["--corpus", str(corpus), *OPTIONS.split()]
+    found = CliRunner().invoke(app, ["train", str(tmp_path / "1"), *options])
+    assert found.exit_code == 0, found.output
+    options = ["train", str(tmp_path / "2"), "--sharded", *options]
+    run = torchrun(2, "-m", "attention_book", *options, "--gather-bf16")
+    assert run.returncode == 0, run.stderr
+    wanted, got = (read_tensors(tmp_path / x)[0]["losses"] for x in "12")
+    assert not torch.equal(got, wanted)
+    torch.testing.assert_close(got, wanted, atol=0.05, rtol=0)

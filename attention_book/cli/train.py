@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (b2744607b402). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (6a67774b2e26). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import json
@@ -53,7 +53,7 @@ from attention_book.training.distributed import (
 )
 from attention_book.training.loading import TranslationBatches, encode_pairs
 from attention_book.training.loop import Trainer
-from attention_book.training.parallel import SINGLE_PROCESS
+from attention_book.training.parallel import SINGLE_PROCESS, recompute_layers
 from attention_book.training.validation import validation_loss
 
 
@@ -150,13 +150,23 @@ def _train(
     sharded: Annotated[
         bool, Option("--sharded", help="Under torchrun: shard it (FSDP).")
     ] = False,
+    gather_bf16: Annotated[
+        bool, Option("--gather-bf16", help="With --sharded: send bf16.")
+    ] = False,
+    recompute: Annotated[
+        bool, Option("--recompute", help="Keep each layer's input only.")
+    ] = False,
     blocking: Annotated[
         bool, Option("--wait", help="Wait for another run that writes OUT.")
     ] = False,
 ) -> None:
     """Train a translator, or resume one that was cut off."""
-    if sharded and compiled:
-        raise ValueError("give --sharded or --compile, not both")
+    if (sharded or recompute) and compiled:
+        raise ValueError(
+            "give --compile, or --sharded and --recompute, not both"
+        )
+    if gather_bf16 and not sharded:
+        raise ValueError("--gather-bf16 wants --sharded")
     if corpus == "grammar" and (vocab_size or both_directions):
         raise ValueError(
             "--vocab-size and --both-directions are for real corpora: the "
@@ -174,7 +184,11 @@ def _train(
         }.items()
         if value is not None
     }
-    with process_group(device, sharded=sharded) as (strategy, device_name):
+    dtype = torch.bfloat16 if gather_bf16 else None
+    with process_group(device, sharded=sharded, gather_dtype=dtype) as (
+        strategy,
+        device_name,
+    ):
         compute = get_compute_config(device_name, precision)
         config = TrainingConfig(
             max_steps=max_steps,
@@ -195,6 +209,10 @@ def _train(
                 context.params, config, compute.device
             )
             model = _make_model(shape, tokenizers, seed).to(compute.device)
+            if recompute:
+                recompute_layers(
+                    (*model.encoder.layers, *model.decoder.layers)
+                )
             loss_fn: Any = chunked_translation_loss
             if compiled:  # once for all lengths
                 loss_fn = torch.compile(loss_fn, fullgraph=True, dynamic=True)

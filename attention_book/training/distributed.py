@@ -1,4 +1,4 @@
-# Made from docs/source/processes.md (f394ceb93d25). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/processes.md (95ca2ff67f40). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Processes that train one model: how they begin, agree, save and end.
 
 Explained on the page "How processes begin and end".
@@ -59,7 +59,10 @@ def device_of_rank(wanted: str, local_rank: int) -> torch.device:
 
 @contextmanager
 def process_group(
-    device: str = "auto", *, sharded: bool = False
+    device: str = "auto",
+    *,
+    sharded: bool = False,
+    gather_dtype: torch.dtype | None = None,
 ) -> Iterator[tuple[ParallelStrategy, str]]:
     """Join the processes of torchrun; give strategy and device.
 
@@ -68,6 +71,7 @@ def process_group(
     Args:
         device: auto, cpu or cuda.
         sharded: Whether each process keeps a shard of the model only (FSDP).
+        gather_dtype: Of FullyShardedDataParallel.
 
     Raises:
         ConnectionError: In it, another process has ended.
@@ -87,8 +91,10 @@ def process_group(
             timeout=_TIMEOUT,
             device_id=own if on_gpu else None,
         )
-        kind = FullyShardedDataParallel if sharded else DataParallel
-        yield kind(own), str(own)
+        if sharded:
+            yield FullyShardedDataParallel(own, gather_dtype), str(own)
+        else:
+            yield DataParallel(own), str(own)
     except Exception as error:
         if isinstance(error, dist.DistError) or "/gloo/" in str(error):
             raise ConnectionError(

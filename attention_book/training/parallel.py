@@ -1,7 +1,11 @@
-# Made from docs/fast/many-devices.md (b49818fc3471). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-"""How processes share training. Explained in "Training on many devices"."""
+# Made from docs/source/processes.md (bbab8e7cf06e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+"""How processes share training.
 
-from collections.abc import Callable, Iterator
+The idea is explained in the chapter "Many devices", the code on the page "How
+processes begin and end".
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -21,6 +25,7 @@ __all__ = [
     "FullyShardedDataParallel",
     "ModelWithLoss",
     "ParallelStrategy",
+    "recompute_layers",
 ]
 
 
@@ -126,24 +131,38 @@ class FullyShardedDataParallel(DataParallel):
 
     Args:
         device: What this process computes on.
+        gather_dtype: What parameters become before they are gathered, and
+            layers compute in; None leaves them as they are, and the losses
+            those of a single process. Gradients are reduced in fp32.
 
     Source: Rajbhandari et al. (2020), §5.3; PyTorch's fully_shard (FSDP2).
     """
 
-    def __init__(self, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        device: torch.device | str = "cpu",
+        gather_dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__(device)
+        self.gather_dtype = gather_dtype
         self.mesh = init_device_mesh(self.device.type, (self.size,))
 
     def wrap(
         self, model: Any, loss_fn: Callable[..., Tensor]
     ) -> Callable[..., Tensor]:
         """Shard each layer, and then, as one more layer, what is left."""
-        from torch.distributed.fsdp import fully_shard  # takes a second
+        from torch.distributed import fsdp  # takes a second
 
+        policy = fsdp.MixedPrecisionPolicy(self.gather_dtype, torch.float32)
         model_with_loss = ModelWithLoss(model, loss_fn)
         layers = (*model.encoder.layers, *model.decoder.layers)
         for module in (*layers, model_with_loss):
-            fully_shard(module, mesh=self.mesh, reshard_after_forward=True)
+            fsdp.fully_shard(
+                module,
+                mesh=self.mesh,
+                reshard_after_forward=True,
+                mp_policy=policy,
+            )
         return model_with_loss
 
     @contextmanager
@@ -158,3 +177,18 @@ class FullyShardedDataParallel(DataParallel):
         from torch.distributed.tensor import DTensor
 
         return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def recompute_layers(layers: Iterable[nn.Module]) -> None:
+    """Keep only the input of each layer for the backward pass.
+
+    There the layer is computed once more, with the same dropout: activation
+    checkpointing, which changes no number.
+
+    Source: Chen et al. (2016), §4.
+    """
+    from torch.utils.checkpoint import checkpoint
+
+    for layer in layers:
+        again = partial(checkpoint, layer.forward, use_reentrant=False)
+        layer.forward = again
