@@ -42,12 +42,10 @@ from torch import Tensor, nn
 
 from attention_book.attention.block_sparse import BlockSparseAttention
 from attention_book.attention.caches import KeyValueCache
-from attention_book.attention.local import WindowAttention
 from attention_book.attention.positions import RotaryAttention, RotaryEmbedding
-from attention_book.attention.rolling import RollingCache
 from attention_book.attention.stretched import YarnEmbedding
-from attention_book.models.config import make_encoder
-from attention_book.models.encoder import Encoder, EncoderLayer
+from attention_book.attention.window import RollingCache, WindowAttention
+from attention_book.models.encoder import Encoder, EncoderLayer, FeedForward
 from experiments.record import digest_of_script, percent, spread
 from literate import ROOT
 
@@ -121,18 +119,26 @@ class Model(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(VOCAB, D_MODEL)
         nn.init.normal_(self.tokens.weight, std=0.02)
-        self.encoder: Encoder = make_encoder(
-            N_LAYERS, D_MODEL, N_HEADS, 4 * D_MODEL
-        )
-        for layer in self.encoder.layers:
-            assert isinstance(layer, EncoderLayer)
-            layer.self_attention = attention(D_MODEL, N_HEADS)
+        layers = [
+            EncoderLayer(
+                D_MODEL,
+                N_HEADS,
+                4 * D_MODEL,
+                norm="pre",
+                self_attention=attention,
+                feed_forward=partial(FeedForward, activation=F.gelu),
+            )
+            for _ in range(N_LAYERS)
+        ]
+        self.encoder = Encoder(layers, nn.LayerNorm(D_MODEL))
         self.head = nn.Linear(D_MODEL, VOCAB)
 
     def forward(
         self, x: Tensor, caches: list[KeyValueCache] | None = None
     ) -> Tensor:
-        return self.head(self.encoder(self.tokens(x), None, caches, is_causal=True))
+        x = self.encoder(self.tokens(x), None, caches, is_causal=True)
+        logits: Tensor = self.head(x)
+        return logits
 
 
 def with_attention(
@@ -281,12 +287,12 @@ def measure(
     model: Model,
     seed: int,
     make: Callable[[Model], list[KeyValueCache]] | None = None,
-    lengths: tuple[int, ...] = LENGTHS,
+    longest_alone: bool = False,
     n_documents: int = 8,
 ) -> dict[str, float]:
     """Recall by length and depth, and the loss of words by position."""
     found: dict[str, float] = {}
-    for n in lengths:
+    for n in LENGTHS[-1:] if longest_alone else LENGTHS:
         rng = random.Random(10_000 + 100 * seed)
         right = torch.zeros(N_FACTS)
         losses = torch.zeros(n - 1)
@@ -308,7 +314,7 @@ def measure(
         for part in range(4):
             pair = right[2 * part : 2 * part + 2].mean().item()
             found[f"recall {n}, part {part}"] = pair / n_documents
-        if n == lengths[-1]:
+        if n == LENGTHS[-1]:
             start = 0
             for end in LENGTHS:
                 part_of = losses[start : min(end, n_words - 1)]
@@ -373,7 +379,7 @@ def run(seed: int) -> dict[str, float]:
             seed,
             partial(best, arm, seed),
             make=partial(rolling, window=window, n_sinks=n_sinks),
-            lengths=LENGTHS[-1:],
+            longest_alone=True,
             n_documents=2,
         )
     for way in list(WAYS)[1:]:

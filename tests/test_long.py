@@ -4,7 +4,9 @@ The oracles are RotaryAttention with a mask that a plain loop fills.
 """
 
 import math
+import random
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +28,11 @@ from attention_book.attention.functional import scaled_dot_product_attention
 from attention_book.attention.local import attend_locally
 from attention_book.attention.multi_head import KeyValue, attention_weights
 from attention_book.attention.packed import PackedLayout, PaddingLayout
-from attention_book.attention.window import RollingCache, WindowAttention
 from attention_book.attention.stretched import YarnEmbedding
+from attention_book.attention.window import RollingCache, WindowAttention
 from attention_book.models.encoder import EncoderLayer
+from experiments import long_contexts
+from experiments.record import make_tables
 
 
 KINDS = {
@@ -81,7 +85,10 @@ def block_mask(layer: BlockSparseAttention, x: Tensor) -> Tensor:
             for i in range(n):
                 own = i // size
                 fit = [
-                    float(queries[b, h, i] @ key[k * size : (k + 1) * size].mean(0))
+                    float(
+                        queries[b, h, i]
+                        @ key[k * size : (k + 1) * size].mean(0)
+                    )
                     for k in range(own)
                 ]
                 best = sorted(range(own), key=lambda k: -fit[k])
@@ -182,7 +189,9 @@ def test_sinks_move_along_with_the_window() -> None:
 def test_all_blocks_are_attention_to_all_keys() -> None:
     layer = BlockSparseAttention(12, 3, block_size=4, n_selected=5).double()
     x = tokens(2, 23, 12)
-    assert torch.equal(layer(x, is_causal=True), plain(layer)(x, is_causal=True))
+    assert torch.equal(
+        layer(x, is_causal=True), plain(layer)(x, is_causal=True)
+    )
 
 
 def test_many_queries_are_taken_in_parts() -> None:
@@ -263,7 +272,10 @@ def test_blocks_are_chosen_by_their_mean_key() -> None:
         [True, False, True],
         [True, False, True],
     ]
-    assert select_blocks(key, key, 2, 1)[:2].tolist() == [[True, False, False]] * 2
+    assert (
+        select_blocks(key, key, 2, 1)[:2].tolist()
+        == [[True, False, False]] * 2
+    )
 
 
 def yarn(omega: float, factor: float, slow: float, fast: float) -> float:
@@ -322,3 +334,41 @@ def test_other_wrong_arguments_are_refused() -> None:
         YarnEmbedding(8, 0.5, 32)
     with pytest.raises(ValueError, match="slow below fast"):
         YarnEmbedding(8, 2.0, 32, slow=4.0, fast=4.0)
+
+
+def test_an_examination_asks_for_each_fact_once() -> None:
+    tokens = long_contexts.examination(random.Random(0), 300)
+    assert len(tokens) == 300
+    told, asked = tokens[:-16], tokens[-16:]
+    keys = [x for x in told if long_contexts.KEY <= x < long_contexts.VALUE]
+    assert sorted(keys) == sorted(asked[::2])
+    assert len(set(keys)) == 8
+    for key, value in zip(asked[::2], asked[1::2], strict=True):
+        assert told[told.index(key) + 1] == value
+        assert value >= long_contexts.VALUE
+
+
+def test_an_experiment_that_is_small_gives_all_its_tables(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    small = {
+        "LENGTHS": (40, 70),
+        "TUNED": 70,
+        "STEPS": dict.fromkeys((64, 512, 70), 1),
+        "BATCH_TOKENS": 512,
+        "RATES": (1e-3,),
+    }
+    for name, value in small.items():
+        monkeypatch.setattr(long_contexts, name, value)
+    monkeypatch.setattr(
+        long_contexts, "kept", lambda name, seed: tmp_path / f"{name}-{seed}"
+    )
+    long_contexts.rate_of.cache_clear()
+    found = {key: [value] * 3 for key, value in long_contexts.run(0).items()}
+    long_contexts.rate_of.cache_clear()
+    tables = make_tables(long_contexts, found)
+    assert [*tables] == ["recall", "depths", "loss", "stretched"]
+    assert all(0 <= x[0] <= 1 for key, x in found.items() if "recall" in key)
+    kept = len([*tmp_path.iterdir()])
+    assert {key: [x] * 3 for key, x in long_contexts.run(0).items()} == found
+    assert len([*tmp_path.iterdir()]) == kept
