@@ -172,14 +172,16 @@ def test_a_rolling_cache_is_a_window(
     assert cache.length == 17
 
 
-def test_sinks_move_along_with_the_window() -> None:
+@pytest.mark.parametrize("first", [1, 3, 9])
+def test_sinks_move_along_with_the_window(first: int) -> None:
     """A sink always stands right before the window, whatever was dropped."""
     torch.manual_seed(0)
     layer = RotaryAttention(12, 3).double()
     x = tokens(2, 17, 12)
     cache = RollingCache(4, 2, layer.rotary)
     with torch.no_grad():
-        for t in range(17):
+        layer(x[:, :first], is_causal=True, cache=cache)
+        for t in range(first, 17):
             got = layer(x[:, t : t + 1], is_causal=True, cache=cache)
             kept = [*range(min(t + 1, 2)), *range(max(2, t - 3), t + 1)]
             want = layer(x[:, kept], is_causal=True)[:, -1:]

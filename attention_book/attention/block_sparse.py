@@ -1,4 +1,4 @@
-# Made from docs/fast/long.md (32541311d9b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/long.md (5fc42a95cfc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention to blocks of keys that each query selects.
 
 Explained in the chapter "Long sequences".
@@ -35,7 +35,8 @@ def select_blocks(
     n, keys = query.shape[-2], key.shape[-2]
     own = torch.arange(keys - n, keys, device=query.device) // block_size
     padded = F.pad(key, (0, 0, 0, -keys % block_size))
-    means = padded.unflatten(-2, (-1, block_size)).mean(dim=-2)
+    shape = *key.shape[:-2], -1, block_size, key.shape[-1]
+    means = padded.reshape(shape).mean(dim=-2)  # (*batch, blocks, d_k)
     blocks = torch.arange(means.shape[-2], device=query.device)
     is_past = blocks < own[:, None]  # (queries, blocks)
     fit = (query @ means.mT).masked_fill(~is_past, -torch.inf)
@@ -83,12 +84,12 @@ class BlockSparseAttention(RotaryAttention):
             raise ValueError("block-sparse attention wants is_causal=True")
         n, keys = query.shape[-2], kv.key.shape[-2]
         if mask is None:
-            mask = query.new_ones((), dtype=torch.bool)
-        mask = mask.expand(torch.broadcast_shapes(mask.shape, (n, keys)))
+            mask = query.new_ones(keys, dtype=torch.bool)
+        mask = mask.expand(*mask.shape[:-2], n, keys)
         group = self.n_heads // self.n_kv_heads
         outputs = []
         end = keys - n
-        parts = (x.split(256, dim=-2) for x in (query, mask))
+        parts = (torch.split(x, 256, dim=-2) for x in (query, mask))
         for part, rows in zip(*parts, strict=True):
             end += part.shape[-2]
             seen = KeyValue(*(x[..., :end, :] for x in kv))

@@ -1,4 +1,4 @@
-# Made from docs/fast/long.md (1d2e78723bf6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/long.md (f079319d55ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Causal attention to near keys alone, in blocks.
 
 Explained in the chapter "Long sequences".
@@ -45,14 +45,15 @@ def attend_locally(
     mask = mask.expand(*batch, -1, -1, -1, -1).flatten(0, -4)
     keys = KeyValue(*(_with_previous(x, width, n_sinks) for x in kv))
     heads = attend(_blocks(query, width).flatten(0, -4), keys, mask, False)
-    heads = heads.unflatten(0, (*batch, -1)).movedim(-4, -3)
+    heads = heads.view(*batch, -1, *heads.shape[1:]).movedim(-4, -3)
     return heads.flatten(-3, -2)[..., :n, :]
 
 
 def _blocks(x: Tensor, width: int) -> Tensor:
     """(…, heads, n, d) as (…, blocks, heads, width, d), zeros at the end."""
     x = F.pad(x, (0, 0, 0, -x.shape[-2] % width))
-    return x.unflatten(-2, (-1, width)).movedim(-3, -4)
+    x = x.reshape(*x.shape[:-2], -1, width, x.shape[-1])
+    return x.movedim(-3, -4)
 
 
 def _with_previous(x: Tensor, width: int, n_sinks: int) -> Tensor:
