@@ -166,10 +166,14 @@ def with_attention(
     return made
 
 
+def attentions(model: Model) -> list[RotaryAttention]:
+    return [m for m in model.modules() if isinstance(m, RotaryAttention)]
+
+
 def with_rotary(model: Model, way: str) -> Model:
     made = copy.deepcopy(model)
-    for layer in made.encoder.layers:
-        layer.self_attention.rotary = rotary_of(way)
+    for attention in attentions(made):
+        attention.rotary = rotary_of(way)
     return made
 
 
@@ -287,15 +291,15 @@ def best(arm: str, seed: int) -> Model:
 
 def streamed(model: Model, x: Tensor, caches: list[KeyValueCache]) -> Tensor:
     """Logits token by token, with caches that may roll."""
-    vectors = model.embed(x).split(1, dim=1)
+    vectors = torch.split(model.embed(x), 1, dim=1)
     steps = [model.read(vector, caches) for vector in vectors]
     return torch.cat(steps, dim=1)
 
 
 def rolling(model: Model, window: int, n_sinks: int) -> list[KeyValueCache]:
     return [
-        RollingCache(window, n_sinks, layer.self_attention.rotary)
-        for layer in model.encoder.layers
+        RollingCache(window, n_sinks, attention.rotary)
+        for attention in attentions(model)
     ]
 
 
@@ -320,7 +324,7 @@ def measure(
             losses += F.cross_entropy(
                 logits[0, :-1], x[0, 1:], reduction="none"
             )
-            depth = {}
+            depth: dict[int, int] = {}
             for at in range(n_words):
                 if KEY <= x[0, at] < VALUE:
                     depth[int(x[0, at])] = len(depth)
@@ -355,9 +359,13 @@ def kept_measure(
     return {f"{name}: {key}": value for key, value in kept_before.items()}
 
 
+def stretched(way: str, seed: int) -> Model:
+    return with_rotary(best("full", seed), way)
+
+
 def tuned(way: str, seed: int) -> Model:
     """The full model, stretched in that way, after some longer documents."""
-    model = with_rotary(best("full", seed), way)
+    model = stretched(way, seed)
     return train(model, seed, TUNED, 1e-3, f"{way}, seed {seed}")
 
 
@@ -400,9 +408,7 @@ def run(seed: int) -> dict[str, float]:
             n_documents=2,
         )
     for way in list(WAYS)[1:]:
-        found |= kept_measure(
-            way, seed, lambda way=way: with_rotary(best("full", seed), way)
-        )
+        found |= kept_measure(way, seed, partial(stretched, way, seed))
     for way in WAYS:
         found |= kept_measure(f"{way}, tuned", seed, partial(tuned, way, seed))
     return found
@@ -449,19 +455,19 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
     loss = [["注意力 | attention", *by_position]]
     loss += [losses(title, arm) for arm, title in TITLES.items()]
     loss += [losses(title, name) for name, (title, *_) in STREAMED.items()]
-    stretched = [["办法 | method", *by_length]]
+    ways = [["办法 | method", *by_length]]
     for way, title in WAYS.items():
         name = "full" if way == "as it is" else way
-        stretched.append(recalls(title, name))
+        ways.append(recalls(title, name))
     for way, title in WAYS.items():
         zh, _, en = title.partition(" | ")
         longer = f"{zh}，再训练 | {en or zh}, trained further"
-        stretched.append(recalls(longer, f"{way}, tuned"))
+        ways.append(recalls(longer, f"{way}, tuned"))
     return {
         "recall": recall,
         "depths": depth,
         "loss": loss,
-        "stretched": stretched,
+        "stretched": ways,
     }
 
 

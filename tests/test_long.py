@@ -24,9 +24,10 @@ from attention_book.attention.block_sparse import (
     BlockSparseAttention,
     select_blocks,
 )
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import scaled_dot_product_attention
 from attention_book.attention.local import attend_locally
-from attention_book.attention.multi_head import KeyValue, attention_weights
+from attention_book.attention.multi_head import attention_weights
 from attention_book.attention.packed import PackedLayout, PaddingLayout
 from attention_book.attention.stretched import YarnEmbedding
 from attention_book.attention.window import RollingCache, WindowAttention
@@ -35,7 +36,7 @@ from experiments import long_contexts
 from experiments.record import make_tables
 
 
-KINDS = {
+KINDS: dict[type[RotaryAttention], dict[str, Any]] = {
     WindowAttention: {"window": 3, "n_sinks": 2},
     BlockSparseAttention: {"block_size": 3, "n_selected": 2},
 }
@@ -164,7 +165,7 @@ def test_a_rolling_cache_is_a_window(
     with torch.no_grad():
         parts = [
             layer(part, is_causal=True, cache=cache)
-            for part in x.split(steps, dim=1)
+            for part in torch.split(x, list(steps), dim=1)
         ]
         assert_close(torch.cat(parts, dim=1), layer(x, is_causal=True))
     assert cache.buffer is not None
@@ -257,7 +258,9 @@ def test_layers_take_them(layer: Layer) -> None:
 
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
 def test_blocks_keep_any_batch(batch: tuple[int, ...]) -> None:
-    def attend(query: Tensor, kv: KeyValue, mask: Tensor, _: bool) -> Tensor:
+    def attend(
+        query: Tensor, kv: KeyValue, mask: Tensor | None, _: bool
+    ) -> Tensor:
         return scaled_dot_product_attention(query, *kv, mask)[0]
 
     x = tokens(*batch, 3, 11, 5)
