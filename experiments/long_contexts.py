@@ -24,7 +24,8 @@ Every trained model and every measurement is kept, so that a run that is broken
 off goes on. To make them beforehand, in several processes: `python -m
 experiments.long_contexts 0 2` takes every second seed, from the first on.
 
-All of it takes some 55 minutes of one core.
+All of it takes some 55 minutes of one core. Whether so many steps suffice to
+learn recall has to be seen first; a pilot without the token before did not.
 
 Not run to its end: it has no record yet.
 """
