@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (b0173948ba91). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (0b362142a9d0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -16,6 +16,9 @@ __version__ = "0.1.0"
 
 
 if TYPE_CHECKING:
+    from .attention.block_sparse import (
+        BlockSparseAttention as BlockSparseAttention,
+    )
     from .attention.caches import KeyValueCache as KeyValueCache
     from .attention.entmax import (
         EntmaxAttention as EntmaxAttention,
@@ -58,6 +61,10 @@ if TYPE_CHECKING:
     from .attention.sparse import (
         SparsemaxAttention as SparsemaxAttention,
         sparsemax as sparsemax,
+    )
+    from .attention.window import (
+        RollingCache as RollingCache,
+        WindowAttention as WindowAttention,
     )
     from .compute import (
         ComputeConfig as ComputeConfig,

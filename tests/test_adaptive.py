@@ -378,7 +378,7 @@ def test_only_near_keys_are_compared() -> None:
     layer(x, is_causal=True)
     layer(x)
     layer(x[:, :10], is_causal=True)
-    assert shapes == [(2, 5, 3, 5, 10), (2, 3, 23, 23), (2, 3, 10, 10)]
+    assert shapes == [(10, 3, 5, 10), (2, 3, 23, 23), (2, 3, 10, 10)]
 
 
 def test_gates_multiply_heads() -> None:

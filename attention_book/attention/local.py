@@ -1,7 +1,7 @@
-# Made from docs/source/adaptive-layers.md (396befc34cd4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/long.md (f079319d55ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Causal attention to near keys alone, in blocks.
 
-Explained on the page "Layers for adaptive attention".
+Explained in the chapter "Long sequences".
 """
 
 from collections.abc import Callable
@@ -21,28 +21,32 @@ def attend_locally(
     query: Tensor,
     kv: KeyValue,
     width: int,
+    n_sinks: int = 0,
 ) -> Tensor:
-    """Attend causally, comparing each query with at least width keys.
+    """Let each query attend to the last width keys and the first n_sinks.
 
     Queries are cut into blocks of that width, which are compared with the
-    keys of their own block and the one before.
+    keys of their own block and the one before, and with the sinks.
 
     Args:
         attend: How a layer attends.
-        query: (..., heads, length, d_k).
+        query: (*batch, heads, length, d_k).
         kv: Keys and values of the same length.
-        width: Beyond so many keys back, attend gives no weight.
+        width: How many keys a query sees, its own included.
+        n_sinks: How many of the first keys are seen by all later queries.
     """
-    blocks = _blocks(query, width)  # (…, blocks, heads, width, d_k)
-    twice = KeyValue(*(_with_previous(x, width) for x in kv))
-    mask = torch.ones(
-        *(blocks.shape[-4], 1, 1, 2 * width),
-        dtype=torch.bool,
-        device=query.device,
-    )
-    mask[0, ..., :width] = False  # nothing is before the first block
-    heads = attend(blocks, twice, mask, True)
-    return heads.movedim(-4, -3).flatten(-3, -2)[..., : query.shape[-2], :]
+    *batch, _, n, _ = query.shape
+    padded = torch.arange(n + -n % width, device=query.device)
+    i = padded.view(-1, width, 1)  # (blocks, width, 1)
+    j = torch.arange(-width, width, device=query.device) + i[:, :1]
+    near = (j >= 0) & (j > i - width) & (j <= i)  # (blocks, width, 2 width)
+    far = torch.arange(n_sinks, device=query.device) <= i - width
+    mask = torch.cat([far, near], dim=-1)[:, None]
+    mask = mask.expand(*batch, -1, -1, -1, -1).flatten(0, -4)
+    keys = KeyValue(*(_with_previous(x, width, n_sinks) for x in kv))
+    heads = attend(_blocks(query, width).flatten(0, -4), keys, mask, False)
+    heads = heads.view(*batch, -1, *heads.shape[1:]).movedim(-4, -3)
+    return heads.flatten(-3, -2)[..., :n, :]
 
 
 def _blocks(x: Tensor, width: int) -> Tensor:
@@ -52,7 +56,10 @@ def _blocks(x: Tensor, width: int) -> Tensor:
     return x.movedim(-3, -4)
 
 
-def _with_previous(x: Tensor, width: int) -> Tensor:
-    """The blocks, each behind the one before it."""
-    x = _blocks(F.pad(x, (0, 0, width, 0)), width)
-    return torch.cat([x[..., :-1, :, :, :], x[..., 1:, :, :, :]], dim=-2)
+def _with_previous(x: Tensor, width: int, n_sinks: int) -> Tensor:
+    """The sinks, the block before and the block itself, for each block."""
+    own = _blocks(x, width)
+    before = _blocks(F.pad(x, (0, 0, width, 0)), width)
+    before = before[..., : own.shape[-4], :, :, :]
+    sinks = x[..., None, :, :n_sinks, :].expand(*own.shape[:-2], -1, -1)
+    return torch.cat([sinks, before, own], dim=-2).flatten(0, -4)
