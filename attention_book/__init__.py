@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (00bf7a6f753a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (27e0ea3f112f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from .attention.fused import fused_attention as fused_attention
     from .attention.gates import GatedAttention as GatedAttention
     from .attention.graph import GraphAttention as GraphAttention
+    from .attention.linear import (
+        GatedDeltaAttention as GatedDeltaAttention,
+        LinearAttention as LinearAttention,
+    )
     from .attention.multi_head import (
         MultiHeadAttention as MultiHeadAttention,
         attention_weights as attention_weights,

@@ -1,20 +1,20 @@
 """Recall against the size of the state, for "Linear attention, state spaces and
 hybrids".
 
-A sequence names keys, each with a value, and then asks for each key; the answer
-is the last value that the key was given, as in multi-query associative recall
-(Arora et al., 2023, §3). Each token also carries the one before it, in all
-arms alike, so that what is compared is memory and not how a key finds its
-value. Two layers, 64 wide. More heads mean a smaller state, d_model² / n_heads
-numbers a layer, at the same number of parameters.
+A sequence gives keys a value each and then asks for each key, as in multi-query
+associative recall (Arora et al., 2023). In one task keys are bound anew, and
+the last value is asked for. Each token also carries the one before it, in all
+arms alike, so that what is compared is memory and not how a value finds its
+key. Queries and keys have 8, 16 or 32 features, which sets the size of the
+state, at nearly the same number of parameters.
 
 If size alone decided, all rules would recall alike at the same size. If the
 delta rule bought capacity, it would recall more keys that are bound once; if
-it bought overwriting, it would gain only where keys are bound anew. Answering
-at random is right one time in 64. Of two learning rates each arm takes, with
-each seed, the one with the smaller loss on validation sequences. It is trained until that
-loss has not fallen by 2% in four looks, 200 steps apart, and counts as it was at
-its best. The tables say in how many runs the steps ran out before that.
+what it bought is overwriting, it would gain where keys are bound anew. Values
+at random are right one time in 64. All arms have the same steps, but for one
+with twice as many, which shows whether the others had learnt what they could.
+The learning rate is the better of two by the loss on validation sequences,
+with the first seed.
 
 To train arms beforehand, in several processes: `python -m experiments.recall
 0 2` takes every second one, from the first on. What they gave is kept in
@@ -23,37 +23,34 @@ To train arms beforehand, in several processes: `python -m experiments.recall
 Not run to its end: it has no record yet.
 """
 
-import copy
 import json
 import sys
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_book import EncoderLayer, RotaryAttention
+from attention_book import EncoderLayer, MultiHeadAttention, RotaryAttention
 from attention_book.attention.caches import KeyValue, Offset
 from attention_book.attention.linear import (
     GatedDeltaAttention,
     LinearAttention,
 )
-from attention_book.attention.multi_head import MultiHeadAttention
-from experiments.record import percent, spread
+from experiments.record import percent
+from literate import ROOT
 
 
 RUNS = range(3)
-CACHE = Path(".cache/experiments/recall")
-N_KEYS = N_VALUES = 64
+KEPT = ROOT / ".cache/experiments/recall"
+N_KEYS = 64
+N_VALUES = 64
 D_MODEL = 48
 BATCH = 16
-RATES = (0.002, 0.006)
-MAX_STEPS = 4000
-LOOK_EVERY = 200
-PATIENCE = 4
+N_STEPS = 2000
+N_WARMUP = 100
+RATES = (0.005, 0.015)
 TASKS = {  # how many keys, and how often each is bound
     "8 keys": (8, 1),
     "16 keys": (16, 1),
@@ -63,21 +60,30 @@ TASKS = {  # how many keys, and how often each is bound
 Kind = Callable[[int, int], MultiHeadAttention]
 
 
-class _KeepAll(LinearAttention):
+class AdditiveAttention(LinearAttention):
     """Nothing decays."""
 
     def log_decay(self, x: Tensor) -> Tensor:
         return torch.zeros_like(super().log_decay(x))
 
 
-class DeltaAttention(_KeepAll, GatedDeltaAttention):
+class DeltaAttention(AdditiveAttention, GatedDeltaAttention):
     """The delta rule without decay."""
+
+
+RULES: dict[str, type[LinearAttention]] = {
+    "additive": AdditiveAttention,
+    "decay": LinearAttention,
+    "delta": DeltaAttention,
+    "gated delta": GatedDeltaAttention,
+}
+WIDTHS = (8, 16, 32)
 
 
 def narrow(kind: type[LinearAttention], width: int) -> Kind:
     """Linear attention with so many features of each query and key."""
 
-    class Narrow(kind):
+    class Narrow(kind):  # type: ignore[misc, valid-type]
         def queries(self, x: Tensor, offset: Offset = 0) -> Tensor:
             return super().queries(x)[..., :width]
 
@@ -90,69 +96,174 @@ def narrow(kind: type[LinearAttention], width: int) -> Kind:
     return Narrow
 
 
-RULES = {
-    "additive": _KeepAll,
-    "decay": LinearAttention,
-    "delta": DeltaAttention,
-    "gated delta": GatedDeltaAttention,
+class Arm(NamedTuple):
+    """The attention of both layers, the features of keys, the steps."""
+
+    title: str
+    first: str
+    second: str
+    width: int
+    n_steps: int = N_STEPS
+
+    def kind(self, rule: str) -> Kind:
+        if rule == "softmax":
+            return RotaryAttention
+        return narrow(RULES[rule], self.width)
+
+
+TITLES = {
+    "additive": "加法 | add",
+    "decay": "衰减 | decay",
+    "delta": "delta 规则 | delta rule",
+    "gated delta": "门控 delta 规则 | gated delta rule",
 }
-WIDTHS = (8, 16, 32)
-N_HEADS = 1
-
-
-def kinds(rule: str, width: int) -> tuple[Kind, Kind]:
-    """Of the first and the second layer."""
-    if rule == "softmax":
-        return RotaryAttention, RotaryAttention
-    if rule == "hybrid":
-        return narrow(GatedDeltaAttention, width), RotaryAttention
-    return (narrow(RULES[rule], width),) * 2
+ARMS = {"softmax": Arm("softmax", "softmax", "softmax", 0)} | {
+    f"{rule}, {width}": Arm(TITLES[rule], rule, rule, width)
+    for rule in RULES
+    for width in WIDTHS
+}
+ARMS["gated delta, 8, longer"] = Arm(
+    "门控 delta 规则，两倍的步数 | gated delta rule, twice the steps",
+    "gated delta",
+    "gated delta",
+    8,
+    2 * N_STEPS,
+)
+ARMS["hybrid, 8"] = Arm(
+    "门控 delta 规则一层，softmax 一层 | gated delta rule, then softmax",
+    "gated delta",
+    "softmax",
+    8,
+)
 
 
 def draw(size: int, n_keys: int, times: int) -> tuple[Tensor, Tensor]:
-    """Tokens, and the value that each asks for, -1 where it asks for none."""
+    """Tokens, and the value that each asks for, or -1."""
+
+    def shuffled(keys: Tensor) -> Tensor:
+        return keys.gather(1, torch.rand(keys.shape).argsort(dim=-1))
+
     keys = torch.rand(size, N_KEYS).argsort(dim=-1)[:, :n_keys]
-    order = [
-        keys.gather(1, torch.rand(size, n_keys).argsort(-1))
-        for _ in range(times)
-    ]
-    bound = torch.cat(order, dim=1)
+    bound = torch.cat([shuffled(keys) for _ in range(times)], dim=1)
     values = torch.randint(N_VALUES, bound.shape)
     pairs = torch.stack([bound, N_KEYS + values], dim=-1).flatten(1)
-    asked = keys.gather(1, torch.rand(size, n_keys).argsort(-1))
-    # the last round holds each key once
-    last = order[-1][:, None] == asked[:, :, None]
-    answers = values[:, -n_keys:].gather(1, last.int().argmax(dim=-1))
-    labels = torch.full_like(pairs, -1)
-    return torch.cat([pairs, asked], dim=1), torch.cat(
-        [labels, answers], dim=1
-    )
+    asked = shuffled(keys)
+    is_last = bound[:, None, -n_keys:] == asked[:, :, None]
+    answers = values[:, -n_keys:].gather(1, is_last.int().argmax(dim=-1))
+    none = torch.full_like(pairs, -1)
+    tokens = torch.cat([pairs, asked], dim=1)
+    return tokens, torch.cat([none, answers], dim=1)
 
 
 class Reader(nn.Module):
     """Two layers over tokens, each of which carries the one before it."""
 
-    def __init__(self, kinds: Sequence[Kind]) -> None:
+    def __init__(self, arm: Arm) -> None:
         super().__init__()
         self.tokens = nn.Embedding(N_KEYS + N_VALUES, D_MODEL)
         self.before = nn.Embedding(N_KEYS + N_VALUES, D_MODEL)
         self.layers = nn.ModuleList(
             EncoderLayer(
-                D_MODEL, N_HEADS, 2 * D_MODEL, norm="pre", self_attention=kind
+                D_MODEL,
+                1,
+                2 * D_MODEL,
+                norm="pre",
+                self_attention=arm.kind(rule),
             )
-            for kind in kinds
+            for rule in (arm.first, arm.second)
         )
         self.norm = nn.LayerNorm(D_MODEL)
         self.out = nn.Linear(D_MODEL, N_VALUES)
 
-    def forward(self, token_ids: Tensor) -> Tensor:
-        x = self.tokens(token_ids)
-        x = x + F.pad(self.before(token_ids[:, :-1]), (0, 0, 1, 0))
+    def forward(self, tokens: Tensor) -> Tensor:
+        before = F.pad(self.before(tokens[:, :-1]), (0, 0, 1, 0))
+        x = self.tokens(tokens) + before
         for layer in self.layers:
             x = layer(x, is_causal=True)
         return self.out(self.norm(x))
 
 
-def loss_of(model: Reader, tokens: Tensor, labels: Tensor) -> Tensor:
-    logits = model(tokens)[labels >= 0]
-    return F.cross_entropy(logits, labels[labels >= 0])
+def train(arm: Arm, rate: float, seed: int) -> Reader:
+    torch.manual_seed(seed)
+    reader = Reader(arm)
+    optimiser = torch.optim.AdamW(reader.parameters(), weight_decay=0.01)
+    tasks = [*TASKS.values()]
+    for step in range(arm.n_steps):
+        left = 1 - step / arm.n_steps
+        for group in optimiser.param_groups:
+            group["lr"] = rate * min((step + 1) / N_WARMUP, left)
+        tokens, labels = draw(BATCH, *tasks[step % len(tasks)])
+        logits = reader(tokens).flatten(0, 1)
+        loss = F.cross_entropy(logits, labels.flatten(), ignore_index=-1)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return reader.eval()
+
+
+@torch.no_grad()
+def evaluate(reader: Reader, seed: int) -> dict[str, float]:
+    """The fraction of right answers in each task, and the mean loss."""
+    torch.manual_seed(seed)
+    found = {}
+    losses = []
+    for name, task in TASKS.items():
+        tokens, labels = draw(500, *task)
+        logits = reader(tokens)[labels >= 0]
+        answers = labels[labels >= 0]
+        right = logits.argmax(dim=-1) == answers
+        found[name] = right.double().mean().item()
+        losses.append(F.cross_entropy(logits, answers).item())
+    return found | {"loss": sum(losses) / len(losses)}
+
+
+def measure(name: str, seed: int) -> dict[str, float]:
+    """Train an arm with this seed, unless that was done."""
+    path = KEPT / f"{name}, seed {seed}.json"
+    if not path.exists():
+        arm = ARMS[name]
+        rates = RATES if seed == 0 else (measure(name, 0)["rate"],)
+        trained = {rate: train(arm, rate, seed) for rate in rates}
+        rate = min(
+            trained, key=lambda r: evaluate(trained[r], 1000 + seed)["loss"]
+        )
+        found = evaluate(trained[rate], 2000 + seed) | {"rate": rate}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found), "utf-8")
+    kept: dict[str, float] = json.loads(path.read_text("utf-8"))
+    return kept
+
+
+def run(seed: int) -> dict[str, float]:
+    return {
+        f"{name}: {key}": value
+        for name in ARMS
+        for key, value in measure(name, seed).items()
+    }
+
+
+def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
+    head = [
+        "规则 | rule",
+        "一层的状态 | state of a layer",
+        "8 个键 | 8 keys",
+        "16 个键 | 16 keys",
+        "32 个键 | 32 keys",
+        "8 个键，各写 4 次 | 8 keys, 4 times each",
+        "学习率 | rate",
+    ]
+    rows = [head]
+    for name, arm in ARMS.items():
+        size = f"{arm.width} × {D_MODEL}"
+        state = "随长度增长 | grows" if arm.first == "softmax" else size
+        cells = [percent(results[f"{name}: {task}"], 0) for task in TASKS]
+        rate = f"{results[f'{name}: rate'][0]:g}"
+        rows.append([arm.title, state, *cells, rate])
+    return {"recall": rows}
+
+
+if __name__ == "__main__":
+    first, step = map(int, sys.argv[1:])
+    jobs = [(name, seed) for seed in RUNS for name in ARMS]
+    for job in jobs[first::step]:
+        print(*job, measure(*job), flush=True)

@@ -1,4 +1,4 @@
-# Made from docs/fast/linear.md (2982fecb2e59). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/linear.md (ed075c62fd71). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Linear attention: a state of fixed size in place of a growing cache.
 
 Explained in the chapter "Linear attention, state spaces and hybrids".
@@ -96,8 +96,8 @@ class LinearAttention(MultiHeadAttention):
         n_heads: Number of heads; divides d_model.
 
     Source: Katharopoulos et al. (2020), §3.2 to §3.4; the decay, Dao and Gu
-        (2024), §5. Queries and keys are normalised, and so is the output of
-        each head, which the first paper divides by a sum instead.
+        (2024), §5. Keys are given length 1, and the output of each head is
+        normalised, which the first paper divides by a sum instead.
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
@@ -141,11 +141,11 @@ class LinearAttention(MultiHeadAttention):
             raise ValueError("memory and mask must be None beside a state")
         if not is_causal and x.shape[-2] > 1:
             raise ValueError("is_causal must be True for a state, got False")
-        query = F.normalize(self.queries(x), dim=-1)
         key, value = self.keys_and_values(x)
         key = F.normalize(key, dim=-1)
-        inputs = query, key, value, self.log_decay(x), self.beta(x)
-        wide = torch.promote_types(query.dtype, torch.float32)
+        gates = self.log_decay(x), self.beta(x)
+        inputs = self.queries(x), key, value, *gates
+        wide = torch.promote_types(key.dtype, torch.float32)
         state = cache.buffer.key if cache and cache.buffer else None
         with torch.autocast(x.device.type, enabled=False):
             heads, state = chunked_linear_attention(
@@ -154,7 +154,8 @@ class LinearAttention(MultiHeadAttention):
         if cache is not None:
             cache.buffer = KeyValue(state, state[..., :0])
             cache.length = cache.length + x.shape[-2]
-        return self.out_proj(merge_heads(self.norm(heads.to(query.dtype))))
+        heads = self.norm(heads.to(self.norm.weight.dtype))
+        return self.out_proj(merge_heads(heads))
 
 
 class GatedDeltaAttention(LinearAttention):
