@@ -11,8 +11,8 @@ state, at nearly the same number of parameters.
 If size alone decided, all rules would recall alike at the same size. If the
 delta rule bought capacity, it would recall more keys that are bound once; if
 what it bought is overwriting, it would gain where keys are bound anew. Values
-at random are right one time in 64. All arms have the same steps, but for one
-with twice as many, which shows whether the others had learnt what they could.
+at random are right one time in 64. All arms have the same steps, but for two
+with twice as many, which show whether the others had learnt what they could.
 The learning rate is the better of two by the loss on validation sequences,
 with the first seed.
 
@@ -48,9 +48,9 @@ N_KEYS = 64
 N_VALUES = 64
 D_MODEL = 48
 BATCH = 16
-N_STEPS = 2000
+N_STEPS = 2400
 N_WARMUP = 100
-RATES = (0.005, 0.015)
+RATES = (0.005, 0.01)
 TASKS = {  # how many keys, and how often each is bound
     "8 keys": (8, 1),
     "16 keys": (16, 1),
@@ -122,13 +122,10 @@ ARMS = {"softmax": Arm("softmax", "softmax", "softmax", 0)} | {
     for rule in RULES
     for width in WIDTHS
 }
-ARMS["gated delta, 8, longer"] = Arm(
-    "门控 delta 规则，两倍的步数 | gated delta rule, twice the steps",
-    "gated delta",
-    "gated delta",
-    8,
-    2 * N_STEPS,
-)
+for rule in ("additive", "gated delta"):
+    zh, en = TITLES[rule].split(" | ")
+    title = f"{zh}，两倍的步数 | {en}, twice the steps"
+    ARMS[f"{rule}, 16, longer"] = Arm(title, rule, rule, 16, 2 * N_STEPS)
 ARMS["hybrid, 8"] = Arm(
     "门控 delta 规则一层，softmax 一层 | gated delta rule, then softmax",
     "gated delta",

@@ -56,7 +56,7 @@ def make_inputs(rule: str, length: int = LENGTH) -> Inputs:
 
 
 def by_loop(inputs: Inputs) -> tuple[Tensor, Tensor]:
-    """Outputs and the last state, by eq. 10 of Gated Delta Networks."""
+    """Outputs and the last state, as the paper on the gated rule has it."""
     query, key, value, log_decay, beta, state = inputs
     outputs = []
     identity = torch.eye(D_K).double()
@@ -151,7 +151,6 @@ def test_the_layer_is_its_formula(kind: type[LinearAttention]) -> None:
         projected.view(BATCH, LENGTH, HEADS, D // HEADS).transpose(1, 2)
         for projected in (layer.q_proj(x), *layer.kv_proj(x).split(D, dim=-1))
     )
-    query = query / query.norm(dim=-1, keepdim=True)
     key = key / key.norm(dim=-1, keepdim=True)
     kept = layer.decay_proj(x).sigmoid()
     heads = []
