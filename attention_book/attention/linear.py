@@ -1,4 +1,4 @@
-# Made from docs/fast/linear.md (ed075c62fd71). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/linear.md (b1d222352f43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Linear attention: a state of fixed size in place of a growing cache.
 
 Explained in the chapter "Linear attention, state spaces and hybrids".
@@ -50,14 +50,14 @@ def chunked_linear_attention(
 
     Source: Yang et al. (2024), Gated Delta Networks, §3.3.
     """
-    length = key.shape[-2]
+    *batch, length, _ = key.shape
     size = min(chunk_size, length)
     pad = -length % size  # zeros, which write nothing and forget nothing
     q, k, v = (
-        F.pad(x, (0, 0, 0, pad)).unflatten(-2, (-1, size))
+        F.pad(x, (0, 0, 0, pad)).reshape(*batch, -1, size, x.shape[-1])
         for x in (query, key, value)
     )  # (*batch, chunks, size, width)
-    g = F.pad(log_decay, (0, pad)).unflatten(-1, (-1, size)).cumsum(dim=-1)
+    g = F.pad(log_decay, (0, pad)).reshape(*batch, -1, size).cumsum(dim=-1)
     kept = g[..., None].exp()  # from the state before the chunk
     between = (g[..., :, None] - g[..., None, :]).tril().exp().tril()
     weights = q @ k.mT * between  # (*batch, chunks, size, size)
@@ -66,7 +66,7 @@ def chunked_linear_attention(
     u = v
     w = torch.zeros_like(k)  # what u takes from the state before the chunk
     if beta is not None:
-        b = F.pad(beta, (0, pad)).unflatten(-1, (-1, size))[..., None]
+        b = F.pad(beta, (0, pad)).reshape(*batch, -1, size, 1)
         earlier = (b * (k @ k.mT) * between).tril(-1)
         both = b * torch.cat([v, k * kept], dim=-1)
         both = torch.linalg.solve_triangular(  # (I + earlier)⁻¹ both
@@ -74,7 +74,7 @@ def chunked_linear_attention(
         )
         u, w = both.split([v.shape[-1], k.shape[-1]], dim=-1)
     if state is None:
-        state = k.new_zeros(*key.shape[:-2], k.shape[-1], v.shape[-1])
+        state = k.new_zeros(*batch, k.shape[-1], v.shape[-1])
     outputs = []
     for i in range(k.shape[-3]):
         written = u[..., i, :, :] - w[..., i, :, :] @ state
@@ -143,13 +143,14 @@ class LinearAttention(MultiHeadAttention):
             raise ValueError("is_causal must be True for a state, got False")
         key, value = self.keys_and_values(x)
         key = F.normalize(key, dim=-1)
-        gates = self.log_decay(x), self.beta(x)
-        inputs = self.queries(x), key, value, *gates
-        wide = torch.promote_types(key.dtype, torch.float32)
+        inputs = self.queries(x), key, value, self.log_decay(x), self.beta(x)
+        dtype = torch.promote_types(key.dtype, torch.float32)
+        wide = [y if y is None else y.to(dtype) for y in inputs]  # no beta
         state = cache.buffer.key if cache and cache.buffer else None
         with torch.autocast(x.device.type, enabled=False):
             heads, state = chunked_linear_attention(
-                *(y if y is None else y.to(wide) for y in inputs), state
+                *wide,  # type: ignore[arg-type]
+                state=state,
             )
         if cache is not None:
             cache.buffer = KeyValue(state, state[..., :0])
