@@ -1,4 +1,4 @@
-# Made from docs/fast/linear.md (b1d222352f43). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/linear.md (f09d8c7a1931). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Linear attention: a state of fixed size in place of a growing cache.
 
 Explained in the chapter "Linear attention, state spaces and hybrids".
@@ -148,7 +148,7 @@ class LinearAttention(MultiHeadAttention):
         wide = [y if y is None else y.to(dtype) for y in inputs]  # no beta
         state = cache.buffer.key if cache and cache.buffer else None
         with torch.autocast(x.device.type, enabled=False):
-            heads, state = chunked_linear_attention(
+            heads, state = chunked_linear_attention(  # type: ignore[misc]
                 *wide,  # type: ignore[arg-type]
                 state=state,
             )
