@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (0b362142a9d0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (bfbc4e9780c9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in all its forms: the package of the Attention Book.
 
 Its names are those of layers, models, training and generation. The docstring
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from .attention.gates import GatedAttention as GatedAttention
     from .attention.graph import GraphAttention as GraphAttention
     from .attention.latent import LatentAttention as LatentAttention
+    from .attention.linear import (
+        GatedDeltaAttention as GatedDeltaAttention,
+        LinearAttention as LinearAttention,
+    )
     from .attention.multi_head import (
         MultiHeadAttention as MultiHeadAttention,
         attention_weights as attention_weights,
