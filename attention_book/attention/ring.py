@@ -1,4 +1,4 @@
-# Made from docs/fast/many-devices.md (18c3ec8d2167). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/many-devices.md (1f36fc99e14e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention over a sequence that is cut across processes.
 
 Explained in the chapter "Many devices".
@@ -12,8 +12,9 @@ import torch.distributed as dist
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import causal_mask
-from attention_book.attention.multi_head import KeyValue, MultiHeadAttention
+from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.pieces import pass_on, pieces
 
 
@@ -118,7 +119,7 @@ class RingAttention(MultiHeadAttention):
             raise ValueError(
                 "wanted neither mask nor dropout in RingAttention"
             )
-        groups = query.unflatten(-3, (self.n_kv_heads, -1))
+        groups = torch.unflatten(query, -3, (self.n_kv_heads, -1))
         key, value = (x.unsqueeze(-3) for x in kv)
         output = ring_attention(groups, key, value, is_causal=is_causal)
         return output.flatten(-4, -3)

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (4ac4b1ce02ea). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (c7106227efe4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Weights and caches of eight bits. Explained in "Fast decoders"."""
 
 from typing import TypeVar
@@ -51,6 +51,7 @@ class Int8Linear(nn.Module):
     rounded: Tensor
     scale: Tensor
     kernel_scale: Tensor
+    bias: Tensor | None
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         super().__init__()
@@ -121,5 +122,5 @@ def _with_scale(x: Tensor) -> Int8[Tensor, "*rows bytes"]:
 
 def _restored(packed: Tensor, dtype: torch.dtype) -> Float[Tensor, "*rows d"]:
     """Undo _with_scale."""
-    rounded, scale = packed.split([packed.shape[-1] - 4, 4], dim=-1)
+    rounded, scale = torch.split(packed, [packed.shape[-1] - 4, 4], dim=-1)
     return (rounded * scale.contiguous().view(torch.float32)).to(dtype)
