@@ -361,19 +361,19 @@ def test_an_experiment_that_is_small_gives_all_its_tables(
         "TUNED": 70,
         "STEPS": dict.fromkeys((64, 512, 70), 1),
         "BATCH_TOKENS": 512,
-        "RATES": (1e-3,),
+        "RATES": (1e-3, 2e-3),
     }
     for name, value in small.items():
         monkeypatch.setattr(long_contexts, name, value)
-    monkeypatch.setattr(
-        long_contexts, "kept", lambda name, seed: tmp_path / f"{name}-{seed}"
-    )
+    monkeypatch.setattr(long_contexts, "ROOT", tmp_path)
     long_contexts.rate_of.cache_clear()
     found = {key: [value] * 3 for key, value in long_contexts.run(0).items()}
     long_contexts.rate_of.cache_clear()
     tables = make_tables(long_contexts, found)
     assert [*tables] == ["recall", "depths", "loss", "stretched"]
     assert all(0 <= x[0] <= 1 for key, x in found.items() if "recall" in key)
-    kept = len([*tmp_path.iterdir()])
+    kept = sorted(tmp_path.rglob("*.*"))
+    n_trained = 1 + 2 * len(long_contexts.ARMS)  # each arm at each rate
+    assert sum(path.suffix == ".pt" for path in kept) == n_trained
     assert {key: [x] * 3 for key, x in long_contexts.run(0).items()} == found
-    assert len([*tmp_path.iterdir()]) == kept
+    assert sorted(tmp_path.rglob("*.*")) == kept
