@@ -318,8 +318,7 @@ from attention_book.attention.flash_kernel import forward_kernel
 
 KERNELS = {
     forward_kernel: (6, (5,)),
-    flash_op._query_kernel: (8, (5, 6)),
-    flash_op._key_kernel: (9, (5, 6)),
+    flash_op._backward_kernel: (10, (5, 6, 7)),
 }
 TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 for capability, (name, d), (kernel, (n, in_fp32)) in itertools.product(

@@ -1,4 +1,4 @@
-# Made from docs/fast/flash.md (a4a732d90572). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/flash.md (0b7c0004fbca). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A kernel of FlashAttention. Explained in "FlashAttention by hand"."""
 
 from typing import Any, no_type_check
@@ -12,12 +12,20 @@ except ModuleNotFoundError:  # there are wheels for Linux alone
     triton = constexpr = None
 
 
-__all__ = ["forward_kernel", "jit", "score"]
+__all__ = ["forward_kernel", "jit", "load_rows", "score"]
 
 
 def jit(kernel: Any) -> Any:
     """Compile a kernel when it is first run; no kernel runs without Triton."""
     return kernel if triton is None else triton.jit(kernel)
+
+
+@jit
+@no_type_check
+def load_rows(ptr, rows, n, D: constexpr):
+    """Load rows of width D, of which there are n; beyond them are zeros."""
+    cells = rows[:, None] * D + tl.arange(0, D)[None, :]
+    return tl.load(ptr + cells, mask=(rows < n)[:, None], other=0.0)
 
 
 @jit
@@ -55,11 +63,8 @@ def forward_kernel(
     k_ptr += head // group * n_keys * D
     v_ptr += head // group * n_keys * D
 
-    columns = tl.arange(0, D)[None, :]
     rows = first + tl.arange(0, TILE_Q)
-    there = rows < n_queries
-    cells = head * n_queries * D + rows[:, None] * D + columns
-    q = tl.load(q_ptr + cells, mask=there[:, None], other=0.0)
+    q = load_rows(q_ptr + head * n_queries * D, rows, n_queries, D)
     largest = tl.full([TILE_Q], float("-inf"), tl.float32)
     total = tl.zeros([TILE_Q], tl.float32)
     output = tl.zeros([TILE_Q, D], tl.float32)
@@ -72,10 +77,8 @@ def forward_kernel(
     for MASKED in tl.static_range(2):  # tiles that all see whole come first
         for j in range(whole * MASKED, end if MASKED else whole, TILE_K):
             keys = j + tl.arange(0, TILE_K)
-            inside = (keys < seen)[:, None]
-            k_cells = keys[:, None] * D + columns
-            k = tl.load(k_ptr + k_cells, mask=inside, other=0.0)
-            v = tl.load(v_ptr + k_cells, mask=inside, other=0.0)
+            k = load_rows(k_ptr, keys, seen, D)
+            v = load_rows(v_ptr, keys, seen, D)
             s = score(q, k, scale, rows, keys, seen, shift, CAUSAL, MASKED)
             new = tl.maximum(largest, tl.max(s, 1))
             base = tl.where(new == float("-inf"), 0.0, new)
@@ -89,6 +92,8 @@ def forward_kernel(
     is_empty = total == 0.0
     total = tl.where(is_empty, 1.0, total)
     output = (output / total[:, None]).to(o_ptr.dtype.element_ty)
+    there = rows < n_queries
+    cells = (head * n_queries + rows[:, None]) * D + tl.arange(0, D)[None, :]
     tl.store(o_ptr + cells, output, mask=there[:, None])
     lse = tl.where(is_empty, 0.0, largest + tl.log2(total))
     tl.store(lse_ptr + head * n_queries + rows, lse, mask=there)

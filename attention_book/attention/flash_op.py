@@ -1,4 +1,4 @@
-# Made from docs/source/fused-attention.md (38044b9132cc). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fused-attention.md (6cf1c5b18c9a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """FlashAttention as a function of PyTorch, with its backward pass.
 
 Explained on the page "Fused attention".
@@ -13,7 +13,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_book._checks import check_inputs, check_lengths
-from attention_book.attention.flash_kernel import forward_kernel, jit, score
+from attention_book.attention.flash_kernel import (
+    forward_kernel,
+    jit,
+    load_rows,
+    score,
+)
 
 
 try:
@@ -29,7 +34,7 @@ __all__ = ["flash_attention"]
 
 @jit
 @no_type_check
-def _query_kernel(
+def _backward_kernel(
     tensors,
     sizes,
     D: constexpr,
@@ -37,59 +42,9 @@ def _query_kernel(
     TILE_Q: constexpr,
     TILE_K: constexpr,
 ):
-    """Compute gradients of a tile of queries, from all keys that it sees."""
+    """Compute gradients of a tile of keys and values, and add to queries'."""
     q_ptr, k_ptr, v_ptr, lengths_ptr, do_ptr, lse_ptr, delta_ptr = tensors[:7]
-    n_heads, group, n_queries, n_keys, scale = sizes
-    tiles = tl.cdiv(n_queries, TILE_Q)
-    first = tl.program_id(0) % tiles * TILE_Q
-    head = (tl.program_id(0) // tiles).to(tl.int64)
-    k_ptr += head // group * n_keys * D
-    v_ptr += head // group * n_keys * D
-
-    columns = tl.arange(0, D)[None, :]
-    rows = first + tl.arange(0, TILE_Q)
-    there = rows < n_queries
-    cells = head * n_queries * D + rows[:, None] * D + columns
-    q = tl.load(q_ptr + cells, mask=there[:, None], other=0.0)
-    do = tl.load(do_ptr + cells, mask=there[:, None], other=0.0)
-    places = head * n_queries + rows
-    lse = tl.load(lse_ptr + places, mask=there, other=0.0)
-    delta = tl.load(delta_ptr + places, mask=there, other=0.0)
-    dq = tl.zeros([TILE_Q, D], tl.float32)
-
-    seen = tl.load(lengths_ptr + head // n_heads)
-    shift = n_keys - n_queries
-    whole = tl.minimum(seen, first + shift + 1) if CAUSAL else seen
-    whole = tl.maximum(whole, 0) // TILE_K * TILE_K
-    end = tl.minimum(seen, first + shift + TILE_Q) if CAUSAL else seen
-    for MASKED in tl.static_range(2):
-        for j in range(whole * MASKED, end if MASKED else whole, TILE_K):
-            keys = j + tl.arange(0, TILE_K)
-            inside = (keys < seen)[:, None]
-            k_cells = keys[:, None] * D + columns
-            k = tl.load(k_ptr + k_cells, mask=inside, other=0.0)
-            v = tl.load(v_ptr + k_cells, mask=inside, other=0.0)
-            s = score(q, k, scale, rows, keys, seen, shift, CAUSAL, MASKED)
-            p = tl.exp2(s - lse[:, None])
-            dp = tl.dot(do, tl.trans(v), input_precision="ieee")
-            ds = (p * (dp - delta[:, None])).to(k.dtype)
-            dq += tl.dot(ds, k, input_precision="ieee")
-    dq = (dq * scale).to(tensors[7].dtype.element_ty)
-    tl.store(tensors[7] + cells, dq, mask=there[:, None])
-
-
-@jit
-@no_type_check
-def _key_kernel(
-    tensors,
-    sizes,
-    D: constexpr,
-    CAUSAL: constexpr,
-    TILE_Q: constexpr,
-    TILE_K: constexpr,
-):
-    """Compute gradients of a tile of keys and values, from their queries."""
-    q_ptr, k_ptr, v_ptr, lengths_ptr, do_ptr, lse_ptr, delta_ptr = tensors[:7]
+    dq_ptr, dk_ptr, dv_ptr = tensors[7:]
     n_heads, group, n_queries, n_keys, scale = sizes
     tiles = tl.cdiv(n_keys, TILE_K)
     first = tl.program_id(0) % tiles * TILE_K
@@ -99,11 +54,8 @@ def _key_kernel(
 
     columns = tl.arange(0, D)[None, :]
     keys = first + tl.arange(0, TILE_K)
-    inside = (keys < n_keys)[:, None]
-    k_cells = kv_head * n_keys * D + keys[:, None] * D + columns
-    real = (keys < seen)[:, None]
-    k = tl.load(k_ptr + k_cells, mask=real, other=0.0)
-    v = tl.load(v_ptr + k_cells, mask=real, other=0.0)
+    k = load_rows(k_ptr + kv_head * n_keys * D, keys, seen, D)
+    v = load_rows(v_ptr + kv_head * n_keys * D, keys, seen, D)
     dk = tl.zeros([TILE_K, D], tl.float32)
     dv = tl.zeros([TILE_K, D], tl.float32)
 
@@ -113,9 +65,8 @@ def _key_kernel(
         for i in range(start, end, TILE_Q):
             rows = i + tl.arange(0, TILE_Q)
             there = rows < n_queries
-            cells = head * n_queries * D + rows[:, None] * D + columns
-            q = tl.load(q_ptr + cells, mask=there[:, None], other=0.0)
-            do = tl.load(do_ptr + cells, mask=there[:, None], other=0.0)
+            q = load_rows(q_ptr + head * n_queries * D, rows, n_queries, D)
+            do = load_rows(do_ptr + head * n_queries * D, rows, n_queries, D)
             places = head * n_queries + rows
             lse = tl.load(lse_ptr + places, mask=there, other=0.0)
             delta = tl.load(delta_ptr + places, mask=there, other=0.0)
@@ -125,9 +76,14 @@ def _key_kernel(
             dp = tl.dot(do, tl.trans(v), input_precision="ieee")
             ds = (p * (dp - delta[:, None])).to(q.dtype)
             dk += tl.dot(tl.trans(ds), q, input_precision="ieee")
-    kind = tensors[7].dtype.element_ty
-    tl.store(tensors[7] + k_cells, (dk * scale).to(kind), mask=inside)
-    tl.store(tensors[8] + k_cells, dv.to(kind), mask=inside)
+            dq = tl.dot(ds, k, input_precision="ieee") * scale
+            cells = places[:, None] * D + columns
+            tl.atomic_add(dq_ptr + cells, dq, mask=there[:, None])
+    inside = (keys < n_keys)[:, None]
+    cells = (kv_head * n_keys + keys[:, None]) * D + columns
+    kind = dk_ptr.dtype.element_ty
+    tl.store(dk_ptr + cells, (dk * scale).to(kind), mask=inside)
+    tl.store(dv_ptr + cells, dv.to(kind), mask=inside)
 
 
 # Without a GPU Triton can interpret kernels, if asked to when it is imported.
@@ -165,7 +121,7 @@ def _launch(
     n_kv_heads, n_keys = k.shape[1:3]
     tiles = _tiles(d, q.dtype, backward=kernel is not forward_kernel)
     programs = batch * n_heads * triton.cdiv(n_queries, tiles["TILE_Q"])
-    if kernel is _key_kernel:
+    if kernel is _backward_kernel:
         programs = batch * n_kv_heads * triton.cdiv(n_keys, tiles["TILE_K"])
     if programs:
         group = n_heads // n_kv_heads
@@ -203,13 +159,7 @@ def _forward(
 
 
 @_forward.register_fake
-def _forward_fake(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    lengths: Tensor,
-    is_causal: bool,
-) -> tuple[Tensor, Tensor]:
+def _forward_fake(query: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     """Return empty tensors of the right shapes, for torch.compile."""
     lse = query.new_empty(query.shape[:3], dtype=torch.float32)
     return query.new_empty(query.shape), lse
@@ -229,27 +179,18 @@ def _gradients(
     """Return the gradients of queries, keys and values."""
     delta = (grad.float() * output.float()).sum(dim=-1)
     q, k, v, do = (_pad(x) for x in (query, key, value, grad))
-    dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
-    d_k = query.shape[3]
+    dq = torch.zeros_like(q, dtype=torch.float32)
+    gradients = dq, torch.empty_like(k), torch.empty_like(v)
     inputs = q, k, v, lengths, do, lse, delta
-    _launch(_query_kernel, (*inputs, dq), d_k, is_causal)
-    _launch(_key_kernel, (*inputs, dk, dv), d_k, is_causal)
-    dq, dk, dv = (
-        x[..., :d_k].to(query.dtype).contiguous() for x in (dq, dk, dv)
-    )
+    d_k = query.shape[3]
+    _launch(_backward_kernel, (*inputs, *gradients), d_k, is_causal)
+    dq, dk, dv = (x[..., :d_k].to(query.dtype).contiguous() for x in gradients)
     return dq, dk, dv
 
 
 @_gradients.register_fake
 def _gradients_fake(
-    grad: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    lengths: Tensor,
-    output: Tensor,
-    lse: Tensor,
-    is_causal: bool,
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return empty tensors, as _forward_fake does."""
     dq, dk, dv = (x.new_empty(x.shape) for x in (query, key, value))
