@@ -1,10 +1,9 @@
-# Made from docs/source/fused-attention.md (6cf1c5b18c9a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fused-attention.md (7cdf18030762). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """FlashAttention as a function of PyTorch, with its backward pass.
 
 Explained on the page "Fused attention".
 """
 
-import math
 from typing import Any, no_type_check
 
 import torch
@@ -253,7 +252,7 @@ def flash_attention(
         raise ValueError(
             f"query, key and value must be of one of {_DTYPES}, got {dtypes}"
         )
-    batch = math.prod(query.shape[:-3])
+    batch = query.shape[:-3].numel()
     n_keys = key.shape[-2]
     if lengths is None:
         lengths = torch.full((batch,), n_keys, device=query.device)

@@ -84,6 +84,7 @@ def test_a_row_without_a_key_is_zero(gpu: torch.device) -> None:
         assert (x[1] == 0).all()
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_training_step_compiles(gpu: torch.device) -> None:
     torch.compiler.reset()
 
