@@ -84,15 +84,14 @@ def test_a_row_without_a_key_is_zero(gpu: torch.device) -> None:
         assert (x[1] == 0).all()
 
 
-@pytest.mark.usefixtures("unchecked")
-def test_a_training_step_compiles(gpu: torch.device) -> None:
+def test_a_training_step_compiles(device: torch.device) -> None:
     torch.compiler.reset()
 
     def step(x: Tensor) -> Tensor:
         return flash_attention(x, x, x, is_causal=True).float().sum()
 
-    x = inputs(gpu, torch.float16, 9, 9, 16)[0].requires_grad_()
-    backend = compile_backend(gpu, on_cpu=False)
+    x = inputs(device, torch.float16, 9, 9, 16)[0].requires_grad_()
+    backend = compile_backend(device, on_cpu=False)
     compiled = torch.compile(step, backend=backend, fullgraph=True)
     (found,) = torch.autograd.grad(compiled(x), x)
     (expected,) = torch.autograd.grad(step(x), x)
