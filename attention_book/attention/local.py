@@ -1,4 +1,4 @@
-# Made from docs/fast/long.md (f079319d55ee). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/fast/long.md (b5b35fd7b9f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Causal attention to near keys alone, in blocks.
 
 Explained in the chapter "Long sequences".
@@ -40,6 +40,7 @@ def attend_locally(
     i = padded.view(-1, width, 1)  # (blocks, width, 1)
     j = torch.arange(-width, width, device=query.device) + i[:, :1]
     near = (j >= 0) & (j > i - width) & (j <= i)  # (blocks, width, 2 width)
+    # A sink within the window is among the near keys.
     far = torch.arange(n_sinks, device=query.device) <= i - width
     mask = torch.cat([far, near], dim=-1)[:, None]
     mask = mask.expand(*batch, -1, -1, -1, -1).flatten(0, -4)

@@ -1,4 +1,4 @@
-# Made from docs/source/long-contexts.md (828b055aed3c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/long-contexts.md (cf3c6b6a2c94). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Rotary positions for longer texts than they were trained on.
 
 Explained in the chapter "Long sequences" and on the page "Layers for long
@@ -35,7 +35,7 @@ class YarnEmbedding(RotaryEmbedding):
         slow: Turns up to which a pair is slowed down; α in the paper.
         fast: Turns from which a pair stays as it is; β in the paper.
 
-    Source: Peng et al. (2023), §3.2 and §3.4.
+    Source: Peng et al. (2023), version 2, §3.2 and §3.4.
     """
 
     def __init__(
