@@ -344,6 +344,7 @@ for capability, (name, d), (kernel, (n, in_fp32)) in itertools.product(
     assert compiled.metadata.shared < 160 * 1024
     products = "wgmma.mma_async" if capability == 90 else "mma.sync"
     assert (products in compiled.asm["ptx"]) == (name == "bf16")
+    assert "acq_rel" not in compiled.asm["ptx"]  # additions are not fences
 """
 
 

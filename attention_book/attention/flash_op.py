@@ -1,4 +1,4 @@
-# Made from docs/source/fused-attention.md (7cdf18030762). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fused-attention.md (a5d0fdd5b48c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """FlashAttention as a function of PyTorch, with its backward pass.
 
 Explained on the page "Fused attention".
@@ -77,7 +77,7 @@ def _backward_kernel(
             dk += tl.dot(tl.trans(ds), q, input_precision="ieee")
             dq = tl.dot(ds, k, input_precision="ieee") * scale
             cells = places[:, None] * D + columns
-            tl.atomic_add(dq_ptr + cells, dq, mask=there[:, None])
+            tl.atomic_add(dq_ptr + cells, dq, there[:, None], "relaxed")
     inside = (keys < n_keys)[:, None]
     cells = (kv_head * n_keys + keys[:, None]) * D + columns
     kind = dk_ptr.dtype.element_ty
@@ -220,7 +220,8 @@ def flash_attention(
     """Scaled dot-product attention in the book's own kernel, on a GPU.
 
     It knows neither dropout nor other masks, as fused_attention does, and has
-    first derivatives alone. The CPU has Triton's interpreter, which is slow.
+    first derivatives alone. On a GPU the last bits of the gradient of queries
+    differ between runs. The CPU has Triton's interpreter, which is slow.
 
     Args:
         query: Queries Q. The axis before them is that of the heads.

@@ -19,7 +19,6 @@ for i in range(TILES):
     y = TOP + STEP * i
     drawing.cells(LEFT - 62, y, 2, 2, "q", pale=i != ROW)
     drawing.cells(LEFT + 150, y, 2, 2, "v", pale=i != ROW)
-    drawing.cells(LEFT + 122, y, 2, 1, "x", pale=i != ROW)
     x = LEFT + STEP * i
     drawing.cells(x, TOP - 46, 2, 2, "k", pale=i != COLUMN)
     drawing.cells(x, TOP + STEP * TILES + 16, 2, 2, "v", pale=i != COLUMN)
@@ -33,6 +32,7 @@ for i in range(TILES):
             drawing.cells(x, y, 2, 2, "a", weights=[[0.2, None], [0.2, 0.2]])
         elif j < i:
             drawing.cells(x, y, 2, 2, "a", weights=[[0.2] * 2] * 2)
+drawing.cells(LEFT + 122, TOP + STEP * ROW, 2, 1, "x")
 middle = LEFT + STEP * COLUMN + CELL
 bottom = TOP + STEP * TILES
 y = TOP + STEP * ROW + CELL
@@ -44,7 +44,7 @@ drawing.arrow((LEFT + 2 * STEP + 34, y), (LEFT + 118, y), kind="a")
 small(LEFT - 72, y, "$Q$", "end", "q")
 small(LEFT - 10, TOP - 30, "$K$", "end", "k")
 small(LEFT - 10, bottom + 30, "$V$", "end", "v")
-small(LEFT + 129, TOP - 12, "$m$, $l$", "middle")
+small(LEFT + 129, TOP + STEP * ROW - 8, "$m$, $l$", "middle")
 small(LEFT + 164, TOP - 12, "$O$", "middle", "v")
 small(LEFT + 190, TOP + 6, "浓的在芯片上 | strong: on the chip")
 small(LEFT + 190, TOP + 24, "淡的在显存里 | pale: in memory")
