@@ -357,10 +357,12 @@ def test_an_experiment_that_is_small_gives_all_its_tables(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     small = {
-        "LENGTHS": (40, 70),
+        "SHORT": 20,
+        "TRAINED": 40,
         "TUNED": 70,
-        "STEPS": dict.fromkeys((64, 512, 70), 1),
-        "BATCH_TOKENS": 512,
+        "LENGTHS": (40, 70),
+        "STEPS": dict.fromkeys((20, 40, 70), 1),
+        "BATCH_TOKENS": 140,
         "RATES": (1e-3, 2e-3),
     }
     for name, value in small.items():
