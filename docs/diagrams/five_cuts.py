@@ -39,7 +39,7 @@ for left, top, *rest in (
         "一个进程 | one process",
         (0, 0),
         (0, 0),
-        "不用寄 | sends nothing",
+        "不用传 | sends nothing",
     ),
     (
         162,
@@ -47,7 +47,7 @@ for left, top, *rest in (
         "数据 | data",
         (0, 1),
         ("both", "both"),
-        "寄梯度 | sends gradients",
+        "传梯度 | sends gradients",
     ),
     (
         314,
@@ -55,7 +55,7 @@ for left, top, *rest in (
         "分片 | sharded",
         (0, 1),
         ("rows", "rows"),
-        "也寄参数 | and parameters",
+        "也传参数 | and parameters",
     ),
     (
         10,
@@ -63,7 +63,7 @@ for left, top, *rest in (
         "张量 | tensor",
         ("both", "both"),
         ("columns", "rows"),
-        "寄部分和 | sends partial sums",
+        "传部分和 | sends partial sums",
     ),
     (
         162,
@@ -71,7 +71,7 @@ for left, top, *rest in (
         "流水线 | pipeline",
         (0, 0),
         (0, 1),
-        "寄词元向量 | sends token vectors",
+        "传词元向量 | sends token vectors",
     ),
     (
         314,
@@ -79,7 +79,7 @@ for left, top, *rest in (
         "环形 | ring",
         ("rows", "rows"),
         ("both", "both"),
-        "寄键和值 | sends keys, values",
+        "传键和值 | sends keys, values",
     ),
 ):
     panel(left, top, *rest)
