@@ -134,6 +134,16 @@ def test_an_int8_cache_is_off_by_half_a_scale() -> None:
     assert {x.dtype for x in again} == {torch.bfloat16}
 
 
+def test_a_decoder_keeps_its_tokens_in_caches_of_this_kind() -> None:
+    model = make_varied(SOURCES)
+    decoder = CachedDecoder(model, make_cache=Int8Cache)
+    source, lengths = pad(SOURCES)
+    state, logits = decoder.prefill(source, lengths, 3)
+    assert {type(cache) for cache in state.caches} == {Int8Cache}
+    plain = CachedDecoder(model).prefill(source, lengths, 3)[1]
+    assert 0 < (logits - plain).norm() < 0.05 * plain.norm()
+
+
 def test_a_model_goes_on_with_int8_caches_whose_rows_are_exchanged() -> None:
     model = CausalLanguageModel(make_text_config()).eval()
     token_ids = torch.tensor([[3, 5, 7, 4], [4, 4, 9, 8]])

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (530bbc28990b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (b15439b54ad9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What generation asks of a model. Explained in "Fast decoders"."""
 
 from collections.abc import Callable, Sequence
@@ -102,12 +102,22 @@ class CachedState:
 
 
 class CachedDecoder:
-    """Generates with any Transformer, used as it is, in eval mode."""
+    """Generates with any Transformer, used as it is, in eval mode.
+
+    Args:
+        model: The Transformer.
+        make_cache: Makes the cache of a layer, such as Int8Cache.
+    """
 
     sync_every = 1
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        make_cache: Callable[[int], KeyValueCache] = KeyValueCache,
+    ) -> None:
         self.model = model
+        self.make_cache = make_cache
 
     def prefill(
         self, source: Source, lengths: Lengths, max_length: int
@@ -118,7 +128,7 @@ class CachedDecoder:
         source, lengths = source.to(device), lengths.to(device)
         memory, mask = self.model.encode(source, lengths)
         cross_kv = self.model.decoder.project_memory(memory)
-        caches = [KeyValueCache(max_length) for _ in cross_kv]
+        caches = [self.make_cache(max_length) for _ in cross_kv]
         state = CachedState(self._forward, caches, cross_kv, mask)
         return state, state.step(torch.full_like(lengths, BOS))
 
