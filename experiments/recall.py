@@ -19,8 +19,6 @@ with the first seed.
 To train arms beforehand, in several processes: `python -m experiments.recall
 0 2` takes every second one, from the first on. What they gave is kept in
 .cache/experiments/recall.
-
-Not run to its end: it has no record yet.
 """
 
 import json
@@ -42,7 +40,7 @@ from experiments.record import percent
 from literate import ROOT
 
 
-RUNS = range(3)
+SEEDS = range(3)
 KEPT = ROOT / ".cache/experiments/recall"
 N_KEYS = 64
 N_VALUES = 64
@@ -261,6 +259,6 @@ def tables(results: dict[str, list[float]]) -> dict[str, list[list[str]]]:
 
 if __name__ == "__main__":
     first, step = map(int, sys.argv[1:])
-    jobs = [(name, seed) for seed in RUNS for name in ARMS]
+    jobs = [(name, seed) for seed in SEEDS for name in ARMS]
     for job in jobs[first::step]:
         print(*job, measure(*job), flush=True)
