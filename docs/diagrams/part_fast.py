@@ -70,7 +70,7 @@ long = panel(
     numbered("长序列 | Long sequences", "long"),
     "只看近处和少数几处 | see what is near, and little else",
 )
-drawing.cells(long.x + 66, long.y + 22, 5, 6, "a", weights=WINDOW[1:])
+drawing.cells(long.x + 66, long.y + 30, 4, 6, "a", weights=WINDOW[2:])
 
 linear = panel(
     2,
