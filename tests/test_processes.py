@@ -422,7 +422,7 @@ def test_a_run_loses_a_process_and_the_same_command_resumes(
 
 
 @pytest.mark.slow
-def test_the_command_sends_bf16(tmp_path: Path) -> None:
+def test_the_command_sends_bf16(tmp_path: Path, unchecked: None) -> None:
     from attention_book.cli.app import app
 
     corpus = tmp_path / "corpus.tsv"

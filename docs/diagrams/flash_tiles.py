@@ -11,8 +11,8 @@ ROW, COLUMN = 2, 1  # the tile at work
 drawing = Drawing(height=222)
 
 
-def small(x, y, label, anchor="start", kind=""):
-    drawing.text(x, y, label, anchor=anchor, small=True, kind=kind)
+def small(x, y, label, anchor="start"):
+    drawing.text(x, y, label, anchor=anchor, small=True)
 
 
 for i in range(TILES):
@@ -41,11 +41,11 @@ drawing.arrow((middle, TOP - 14), (middle, TOP - 2), kind="k")
 drawing.arrow((middle, bottom + 14), (middle, bottom - 4), kind="v")
 drawing.arrow((LEFT + 2 * STEP + 34, y), (LEFT + 118, y), kind="a")
 
-small(LEFT - 72, y, "$Q$", "end", "q")
-small(LEFT - 10, TOP - 30, "$K$", "end", "k")
-small(LEFT - 10, bottom + 30, "$V$", "end", "v")
+small(LEFT - 72, y, "$Q$", "end")
+small(LEFT - 10, TOP - 30, "$K$", "end")
+small(LEFT - 10, bottom + 30, "$V$", "end")
 small(LEFT + 129, TOP + STEP * ROW - 8, "$m$, $l$", "middle")
-small(LEFT + 164, TOP - 12, "$O$", "middle", "v")
+small(LEFT + 164, TOP - 12, "$O$", "middle")
 small(LEFT + 190, TOP + 6, "浓的在芯片上 | strong: on the chip")
 small(LEFT + 190, TOP + 24, "淡的在显存里 | pale: in memory")
 small(LEFT + 190, TOP + 48, "淡紫的用过已扔 | violet, pale: used")

@@ -5,7 +5,7 @@ from literate.drawing import CELL, Drawing
 
 N = 6  # tokens
 WEIGHTS = [[0.1, 0.15, 0.5, 0.1, 0.75, 0.3]]
-drawing = Drawing(height=392)
+drawing = Drawing(height=398)
 
 
 def small(x, y, label):

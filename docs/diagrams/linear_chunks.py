@@ -9,7 +9,7 @@ VALUES = ("01", "00", "10", "00", "00", "00")
 SCORES = ([[1, None], [0, 1]], [[2, None], [1, 1]], [[1, None], [1, 2]])
 OUTPUTS = ([[0, 1], [0, 0]], [[2, 1], [1, 0]], [[1, 0], [1, 0]])
 STATES = ([[0, 1], [0, 0], [0, 0], [0, 0]], [[1, 1], [0, 0], [1, 0], [0, 0]])
-drawing = Drawing(height=282)
+drawing = Drawing(height=288)
 
 
 def shades(rows, largest=1):

@@ -6,7 +6,7 @@ from literate.drawing import CELL, Drawing, same
 KEYS = ("1000", "0100", "1010", "0010", "0010", "0011")
 VALUES = ("01", "00", "10", "00", "00", "00")
 WORDS = ("Tom", "chases", "Jerry", "round", "the", "house")
-drawing = Drawing(height=298)
+drawing = Drawing(height=304)
 
 
 def shades(rows):
