@@ -171,7 +171,7 @@ def pytorch() -> Entrant:
                 tgt_mask=hidden,
                 tgt_is_causal=True,
             )
-            logits = F.linear(x[:, -1], model.words.weight)
+            logits = F.linear(x[:, -1], model.tokens.weight)
             token_ids = greedy_without_eos(logits)[:, None]
             target = torch.cat([target, token_ids], dim=1)
         return target
