@@ -7,34 +7,16 @@ results/linear-cpu.json. Times are those of the processor, of one thread, and
 the least of a few, so that others on a shared machine disturb them little.
 """
 
-import math
-import time
-from collections.abc import Callable, Mapping
-
 import torch
 import torch.nn.functional as F
 
 from attention_book.attention.linear import chunked_linear_attention
-from benchmarks.sidebyside import introduce, keep, report
+from benchmarks.sidebyside import introduce, keep, least, report
 
 
 LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768)
 HEADS = 2
 D_K = 64
-
-
-def least(
-    entrants: Mapping[str, Callable[[], object]], rounds: int
-) -> dict[str, float]:
-    """The least processor seconds of a call, timed A B C A B C …"""
-    seconds = dict.fromkeys(entrants, math.inf)
-    for _ in range(rounds):
-        for name, run in entrants.items():
-            start = time.process_time()
-            run()
-            took = time.process_time() - start
-            seconds[name] = min(seconds[name], took)
-    return seconds
 
 
 @torch.no_grad()

@@ -7,34 +7,18 @@ of one thread, and the least of many, so that others on a shared machine
 disturb them little.
 """
 
-import math
 import time
-from collections.abc import Callable, Mapping
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks.sidebyside import introduce, keep, report
+from benchmarks.sidebyside import introduce, keep, least, report
 from literate.chapter import defined_in
 
 
 CHAPTER = "docs/trust/myths.md"
-
-
-def least(
-    entrants: Mapping[str, Callable[[], object]], rounds: int = 31
-) -> dict[str, float]:
-    """The least processor seconds of a call, timed A B C A B C …"""
-    seconds = dict.fromkeys(entrants, math.inf)
-    for _ in range(rounds):
-        for name, run in entrants.items():
-            start = time.process_time()
-            run()
-            took = time.process_time() - start
-            seconds[name] = min(seconds[name], took)
-    return seconds
 
 
 @torch.no_grad()

@@ -88,7 +88,7 @@ def run_processes(
         options = size, folder, function.__name__
         start_processes(_join, options, size, start_method=method)
         files = (Path(folder, f"{rank}.pt") for rank in range(size))
-        return [torch.load(file) for file in files]
+        return [torch.load(file, weights_only=True) for file in files]
 
 
 def _factor(name: str, size: int) -> float:

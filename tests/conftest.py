@@ -45,6 +45,18 @@ def book(tmp_path: Path) -> "Book":
     return Book(tmp_path)
 
 
+@pytest.fixture
+def alone_in_a_group() -> Iterator[None]:
+    """A group of processes that is this one alone."""
+    import torch.distributed as dist
+
+    dist.init_process_group(
+        "gloo", store=dist.HashStore(), rank=0, world_size=1
+    )
+    yield
+    dist.destroy_process_group()
+
+
 def _switch_checks_off() -> Iterator[None]:
     """Without the tests' checking of shapes, as a reader runs the package."""
     config = getattr(sys.modules.get("jaxtyping"), "config", None)

@@ -2,7 +2,6 @@
 
 import copy
 import re
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -30,15 +29,6 @@ from tests.factories import make_examples, make_transformer
 
 SIZE = 3  # processes
 LENGTH = 5  # of a piece
-
-
-@pytest.fixture
-def alone_in_a_group() -> Iterator[None]:
-    dist.init_process_group(
-        "gloo", store=dist.HashStore(), rank=0, world_size=1
-    )
-    yield
-    dist.destroy_process_group()
 
 
 def draw(

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -171,15 +170,6 @@ def test_accumulation_steps_must_come_out_even() -> None:
         pair.check(TrainingConfig(accumulation_steps=3))
     pair.check(TrainingConfig(accumulation_steps=4))
     SINGLE_PROCESS.check(TrainingConfig(accumulation_steps=3))
-
-
-@pytest.fixture
-def alone_in_a_group() -> Iterator[None]:
-    dist.init_process_group(
-        "gloo", store=dist.HashStore(), rank=0, world_size=1
-    )
-    yield
-    dist.destroy_process_group()
 
 
 @pytest.mark.usefixtures("alone_in_a_group", "unchecked")
