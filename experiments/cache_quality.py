@@ -129,7 +129,6 @@ ARMS = {
     "MQA": Arm("MQA", 1),
     "MLA-64": Arm("MLA，48 + 16 | MLA, 48 + 16", d_latent=48, d_rope=16),
     "MLA-32": Arm("MLA，24 + 8 | MLA, 24 + 8", d_latent=24, d_rope=8),
-    "MLA-16": Arm("MLA，12 + 4 | MLA, 12 + 4", d_latent=12, d_rope=4),
     "MHA, pairs": Arm("MHA，两层合用 | MHA, in pairs", 6, pairs=True),
     "MQA, pairs": Arm("MQA，两层合用 | MQA, in pairs", 1, pairs=True),
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_book import Translator, beam_search, generate, save_model
@@ -20,6 +20,7 @@ from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.compute import ON_CPU
 from attention_book.data.batches import pad
 from attention_book.generation import cuda_graphs, prepacked
+from attention_book.generation import translator as translator_module
 from attention_book.generation.cuda_graphs import CUDAGraphDecoder
 from attention_book.generation.generate import Hypothesis
 from attention_book.generation.incremental import (
@@ -299,11 +300,14 @@ def test_a_long_text_pads_no_short_ones(
     translator = Translator(model, SOURCE_WORDS, TARGET_WORDS)
     batches = []
 
-    def record(batch: list[list[int]], search: object) -> list[Hypothesis]:
-        batches.append((len(batch), max(map(len, batch))))
-        return [Hypothesis([len(source)]) for source in batch]
+    def record(
+        _: object, source: Tensor, lengths: Tensor, **__: object
+    ) -> list[Hypothesis]:
+        batches.append(tuple(source.shape))
+        return [Hypothesis([n]) for n in lengths.tolist()]
 
-    monkeypatch.setattr(translator, "_generate_batch", record)
+    for name in ("beam_search", "generate"):
+        monkeypatch.setattr(translator_module, name, record)
     found = translator.generate(sources, beam_size)
     assert found == [[len(source)] for source in sources]
     rows = {1: [1, 20, 19], 3: [1, 6, 32, 1]}[beam_size]

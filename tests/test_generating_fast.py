@@ -18,6 +18,7 @@ from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.paged import PagedCache
 from attention_book.attention.positions import RotaryAttention
+from attention_book.compute import inference_copy
 from attention_book.data.batches import pad
 from attention_book.generation import int8 as int8_module
 from attention_book.generation.acceptance import accept
@@ -26,9 +27,9 @@ from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.generation.int8 import (
     Int8Cache,
     Int8Linear,
-    int8_copy,
     quantize,
 )
+from attention_book.generation.prepacked import replace_parts
 from attention_book.generation.speculative import speculate
 from attention_book.generation.text import PromptDecoder, generate_text
 from tests.factories import KINDS, SOURCES, make_text_config, make_varied
@@ -102,10 +103,11 @@ def test_an_int8_decoder_is_near_the_model_and_can_be_copied(
     torch.testing.assert_close(again, logits, rtol=0, atol=0)
 
 
-def test_a_copy_with_int8_layers() -> None:
+def test_int8_layers_in_another_model() -> None:
     model = CausalLanguageModel(make_text_config()).eval()
     before = {k: v.clone() for k, v in model.state_dict().items()}
-    ours = int8_copy(model)
+    ours = inference_copy(model)
+    replace_parts(ours, nn.Linear, lambda x: Int8Linear(x.weight, x.bias))
     kinds = Counter(type(module) for module in ours.modules())
     assert kinds[Int8Linear] > 0
     assert kinds[nn.Linear] == 0

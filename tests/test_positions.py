@@ -11,8 +11,8 @@ from torch import Tensor
 from attention_book import (
     attention_weights,
     causal_mask,
-    fused_attention,
 )
+from attention_book.attention.caches import KeyValue
 from attention_book.attention.positions import (
     ALiBiAttention,
     LearnedPositions,
@@ -194,17 +194,19 @@ def test_causal_alibi_makes_no_table() -> None:
     assert causal.elements < n * n < HEADS * n * n <= full.elements
 
 
-def test_half_precision_holds_every_position() -> None:
+@torch.no_grad()
+def test_half_precision_holds_every_position(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A query that sees the last two of many keys weighs them by their places."""
     n = 65_536
     key = torch.zeros(1, 1, n, 2, dtype=torch.bfloat16)
     value = torch.zeros_like(key)
     value[..., -1, 0] = 1
     mask = torch.arange(n) >= n - 2
-    slopes = torch.tensor([0.5])
-    output = fused_attention(
-        key[:, :, -2:], key, value, mask, is_causal=True, slopes=slopes
-    )
+    layer = ALiBiAttention(2, 1)
+    monkeypatch.setattr(ALiBiAttention, "slopes", torch.tensor([0.5]))
+    output = layer.attend(key[:, :, -2:], KeyValue(key, value), mask, True)
     expected = torch.tensor(0.5).sigmoid()
     found = output[0, 0, 1, 0].float()
     torch.testing.assert_close(found, expected, atol=5e-3, rtol=0)
@@ -327,6 +329,3 @@ def test_what_would_go_wrong_in_silence_is_refused() -> None:
     for positions in LearnedPositions(9, 8), RotaryEmbedding(8):
         with pytest.raises(ValueError, match=r"x must be .*length, 8\)"):
             positions(torch.zeros(5, 1))
-    x = make_tokens()
-    with pytest.raises(ValueError, match="slopes want is_causal=True"):
-        fused_attention(x, x, x, slopes=torch.ones(1))

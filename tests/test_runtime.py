@@ -17,7 +17,6 @@ from torch.utils._pytree import tree_leaves
 from attention_book import (
     TrainingConfig,
     TranslationBatches,
-    Translator,
     beam_search,
     generate,
     load_checkpoint,
@@ -35,13 +34,11 @@ from attention_book.compute import (
     inference_copy,
     seeded,
 )
-from attention_book.generation import translator
 from attention_book.generation.classifier import Classifier
 from attention_book.generation.cuda_graphs import CUDAGraphDecoder
 from attention_book.generation.incremental import IncrementalDecoder
 from attention_book.generation.translator import EVERYDAY
-from attention_book.tokenizers.special_tokens import BOS, EOS, SPECIAL_TOKENS
-from attention_book.tokenizers.words import WordTokenizer
+from attention_book.tokenizers.special_tokens import BOS, EOS
 from attention_book.training import loading
 from attention_book.training.loading import Batch, make_batch
 from tests.factories import (
@@ -50,7 +47,6 @@ from tests.factories import (
     make_examples,
     make_trainer,
     make_transformer,
-    make_varied,
     pretend_gpu,
 )
 
@@ -458,26 +454,3 @@ def test_padding_to_a_bucket_makes_no_difference(
             assert batch.n_targets == plain[number].n_targets
         torch.testing.assert_close(*results, rtol=1e-4, atol=1e-6)
     assert shapes <= {(a, b) for a in (8, 11) for b in (8, 11)}
-
-
-@pytest.mark.parametrize("positions", POSITIONS)
-def test_translations_do_not_depend_on_the_bucket(
-    positions: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sources = [[3, 4, 5, 6, 7], [8], [9, 10, 3], [5] * 11]
-    model = make_varied(sources, 2, positions=positions, max_length=12)
-    words = WordTokenizer([*SPECIAL_TOKENS, *"abcdefg"])
-    ours = Translator(model, words, words)
-    expected = [ours.generate(sources, beam_size) for beam_size in (1, 3)]
-    seen: list[int] = []
-
-    def on_cuda(length: int, max_length: int, device: object) -> int:
-        seen.append(bucket_length(length, max_length, CUDA))
-        return seen[-1]
-
-    monkeypatch.setattr(translator, "bucket_length", on_cuda)
-    for beam_size, translations in zip((1, 3), expected, strict=True):
-        for source, translation in zip(sources, translations, strict=True):
-            assert ours.generate([source], beam_size) == [translation]
-        assert ours.generate(sources, beam_size) == translations
-    assert set(seen) == ({8, 12} if positions == "learned" else {8, 16})

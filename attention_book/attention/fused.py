@@ -1,4 +1,4 @@
-# Made from docs/source/fused-attention.md (a22de4f6bdd9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fused-attention.md (fd42150ddb69). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Attention in one kernel. Explained on the page "Fused attention"."""
 
 from typing import Any
@@ -60,25 +60,6 @@ def _causal_attention(
     return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2)
 
 
-def _add_positions(
-    query: Tensor, key: Tensor, value: Tensor, slopes: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return queries, keys and values with two more features.
-
-    They add slope·√d_k·j to the product of a query with key j, and nothing
-    to the output. A multiple of 256 and a remainder hold j in bf16 exactly.
-    """
-    keys, d_k = key.shape[-2:]
-    position = torch.arange(keys, device=key.device)
-    low = position % 256
-    features = torch.stack([position - low, low], dim=-1).to(key.dtype)
-    features = features.expand(*key.shape[:-1], 2)
-    scaled = (slopes * d_k**0.5).to(query.dtype)
-    scaled = scaled[:, None, None].expand(*query.shape[:-1], 2)
-    query = torch.cat([query, scaled], dim=-1)
-    return query, torch.cat([key, features], dim=-1), F.pad(value, (0, 2))
-
-
 def fused_attention(
     query: Float[Tensor, "*batch queries d_k"],
     key: Float[Tensor, "*groups keys d_k"],
@@ -88,7 +69,6 @@ def fused_attention(
     is_causal: bool = False,
     dropout: float = 0.0,
     enable_gqa: bool = False,
-    slopes: Float[Tensor, " heads"] | None = None,
 ) -> Float[Tensor, "*batch queries d_v"]:
     """Scaled dot-product attention without the matrix of scores.
 
@@ -104,25 +84,18 @@ def fused_attention(
         dropout: Dropout rate of the weights; not fused on the CPU.
         enable_gqa: Grouped-query attention: let there be fewer heads of keys
             than of queries, each for as many heads of queries in a row.
-        slopes: ALiBi's, one for each head of queries; they want is_causal.
 
     Returns:
         The output, one row for each query.
 
     Raises:
         ValueError: Shapes that would be broadcast, a mask that is not
-            boolean, a rate outside [0, 1), slopes without is_causal.
+            boolean, a rate outside [0, 1).
 
     Source: Dao et al. (2022), §3.1, algorithm 1.
     """
     check_inputs(query, key, value, mask, enable_gqa=enable_gqa)
     check_rate("dropout", dropout)
-    d_k = query.shape[-1]
-    d_v = value.shape[-1]
-    if slopes is not None:
-        if not is_causal:
-            raise ValueError("slopes want is_causal=True, got False")
-        query, key, value = _add_positions(query, key, value, slopes)
     if mask is not None and mask.ndim < 2:
         mask = mask.expand(1, key.shape[-2])
     if missing := (None,) * (4 - query.ndim):  # the kernels want four axes
@@ -131,13 +104,6 @@ def fused_attention(
         value = value[missing]
     attend = _causal_attention if is_causal else F.scaled_dot_product_attention
     output = attend(
-        query,
-        key,
-        value,
-        mask,
-        dropout_p=dropout,
-        enable_gqa=enable_gqa,
-        scale=None if slopes is None else d_k**-0.5,
+        query, key, value, mask, dropout_p=dropout, enable_gqa=enable_gqa
     )
-    output = output[(0,) * len(missing)] if missing else output
-    return output if slopes is None else output[..., :d_v]
+    return output[(0,) * len(missing)] if missing else output

@@ -1,4 +1,4 @@
-# Made from docs/transformer/padding.md (5891de33655e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (a92ce2f1257d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Batches without padding. Explained in "Attention without padding"."""
 
 from collections.abc import Callable
@@ -11,12 +11,7 @@ from attention_book.attention.caches import KeyValue
 from attention_book.attention.functional import padding_mask
 
 
-__all__ = [
-    "Mask",
-    "PackedLayout",
-    "PaddingLayout",
-    "attend_packed",
-]
+__all__ = ["Mask", "PackedLayout", "PaddingLayout", "attend_packed"]
 
 
 class PaddingLayout:

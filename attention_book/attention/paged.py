@@ -1,9 +1,12 @@
-# Made from docs/source/fast-decoding.md (34c99214a6cb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (a1e3caf1c18c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """A cache in blocks of a pool. Explained in "Fast decoders"."""
+
+import sys
 
 import torch
 from torch import Tensor
 
+from attention_book._checks import check_cached
 from attention_book.attention.block_pool import BlockPool
 from attention_book.attention.caches import KeyValue, KeyValueCache
 
@@ -34,7 +37,8 @@ class PagedCache(KeyValueCache):
             ValueError: Their shape or dtype is not that of the pool.
         """
         pool, size, first = self.pool, self.pool.block_size, int(self.length)
-        self._check_fit(key, value)
+        block = KeyValue(*(x[:1].transpose(1, 2) for x in pool.buffer))
+        check_cached(sys.maxsize, first, key, value, block)
         end = first + key.shape[-2]
         n_kept = -(-first // size)  # blocks; more are there after a cut
         pool.release(self.table[n_kept:])
@@ -57,19 +61,6 @@ class PagedCache(KeyValueCache):
             x[table[places // size], places % size] = new[0].transpose(0, 1)
             found.append(x[table].flatten(0, 1)[:end].transpose(0, 1)[None])
         return KeyValue(*found)
-
-    def _check_fit(self, key: Tensor, value: Tensor) -> None:
-        """Raise ValueError unless both are one sequence, as the pool wants."""
-        _, _, n_kv_heads, d_k = self.pool.buffer.key.shape
-        dtype = self.pool.buffer.key.dtype
-        n_new = key.shape[-2] if key.ndim > 1 else 0
-        shape = 1, n_kv_heads, n_new, d_k
-        for name, x in ("key", key), ("value", value):
-            if x.shape != shape or x.dtype != dtype:
-                raise ValueError(
-                    f"{name} must be {dtype} of shape {shape}, "
-                    f"got {x.dtype} of shape {tuple(x.shape)}"
-                )
 
     def fork(self) -> "PagedCache":
         """Return a cache of the same positions, in the same blocks."""

@@ -1,4 +1,4 @@
-# Made from docs/attention/positions.md (f0b5d666ef5d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/attention/positions.md (47caa9dfd40f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Positions. Explained in the chapter "Positional encoding"."""
 
 from typing import Any
@@ -16,7 +16,6 @@ from attention_book._checks import (
     is_readable,
 )
 from attention_book.attention.caches import KeyValue, Offset
-from attention_book.attention.fused import fused_attention
 from attention_book.attention.multi_head import MultiHeadAttention
 
 
@@ -194,19 +193,12 @@ class ALiBiAttention(MultiHeadAttention):
     def attend(
         self, query: Tensor, kv: KeyValue, mask: Tensor | None, is_causal: bool
     ) -> Tensor:
-        """Attend with every head; the values may have any width."""
+        """Attend with every head; causally, without the table."""
+        if is_causal and query.shape[-2] > 1:
+            query, kv = self._add_positions(query, kv)
+            return super().attend(query, kv, mask, True)[..., :-2]
         grouped = self.n_heads != self.n_kv_heads
         rate = self.dropout if self.training else 0.0
-        if is_causal and query.shape[-2] > 1:
-            return fused_attention(
-                query,
-                *kv,
-                mask,
-                is_causal=True,
-                dropout=rate,
-                enable_gqa=grouped,
-                slopes=self.slopes,
-            )
         check_inputs(query, *kv, mask, enable_gqa=grouped)
         bias = self.bias(query.shape[-2], kv.key.shape[-2])
         if mask is not None:
@@ -214,3 +206,21 @@ class ALiBiAttention(MultiHeadAttention):
         return F.scaled_dot_product_attention(
             query, *kv, bias.to(query.dtype), rate, enable_gqa=grouped
         )
+
+    def _add_positions(
+        self, query: Tensor, kv: KeyValue
+    ) -> tuple[Tensor, KeyValue]:
+        """Give heads two features, by which scores grow by slope times j.
+
+        A multiple of 256 and a remainder hold j in bf16 exactly.
+        """
+        key, value = kv
+        j = torch.arange(key.shape[-2], device=key.device)
+        parts = torch.stack([j - j % 256, j % 256], dim=-1).to(key.dtype)
+        key = torch.cat([key, parts.expand(*key.shape[:-1], 2)], dim=-1)
+        root = key.shape[-1] ** 0.5  # what scores are divided by
+        slopes = (self.slopes * root).to(query)[:, None, None]
+        slopes = slopes.expand(*query.shape[:-1], 2)
+        query = query * (root / self.d_k**0.5)
+        query = torch.cat([query, slopes], dim=-1)
+        return query, KeyValue(key, F.pad(value, (0, 2)))

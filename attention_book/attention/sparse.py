@@ -1,4 +1,4 @@
-# Made from docs/trust/adaptive.md (e5f06d6e1f18). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/trust/adaptive.md (b0a078de2dd2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Sparsemax, and attention layers that compute their weights.
 
 Explained in the chapter "Adaptive attention".
@@ -17,12 +17,7 @@ from attention_book.attention.functional import causal_mask, masked_softmax
 from attention_book.attention.multi_head import MultiHeadAttention
 
 
-__all__ = [
-    "EagerAttention",
-    "SparsemaxAttention",
-    "shift_scores",
-    "sparsemax",
-]
+__all__ = ["EagerAttention", "SparsemaxAttention", "shift_scores", "sparsemax"]
 
 
 def shift_scores(scores: Tensor, mask: Tensor | None) -> Tensor:

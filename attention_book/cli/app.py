@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (18c25264b25a). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (55c198fa06f3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command: its subcommands, what it prints, and its errors.
 
 Explained on the page "The command line".
@@ -21,49 +21,26 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-__all__ = [
-    "app",
-    "escape_controls",
-    "main",
-    "make_console",
-    "print_error",
-]
+__all__ = ["app", "escape_controls", "main", "make_console", "print_error"]
 
 
-_COMMANDS = {  # the module of each, and what it does
-    "translate": (
-        "translate",
-        "Translate sentences, by default with the book's model.",
-    ),
-    "corpus": ("corpora", "Preview a corpus and count what is in it."),
-    "train": ("train", "Train a translator, or resume one that was cut off."),
-    "evaluate": (
-        "evaluate",
-        "Score a translator on sentences that it was not trained on.",
-    ),
-    "classify": (
-        "classify",
-        "Say which digit an image shows, handwritten or printed.",
-    ),
-    "explain": (
-        "explain",
-        "Show on which words, or patches, an answer depends.",
-    ),
-    "exercise": (
-        "exercises",
-        "List the exercises, or print one: exercise by-hand-2 > ex.py.",
-    ),
-    "check": (
-        "exercises",
-        "Check a written exercise, without showing its answer.",
-    ),
+_COMMANDS = {  # what each does
+    "translate": "Translate sentences, by default with the book's model.",
+    "corpus": "Preview a corpus and count what is in it.",
+    "train": "Train a translator, or resume one that was cut off.",
+    "evaluate": "Score a translator on sentences that it was not trained on.",
+    "classify": "Say which digit an image shows, handwritten or printed.",
+    "explain": "Show on which words, or patches, an answer depends.",
+    "exercise": "List exercises, or print one: exercise by-hand-2 > ex.py.",
+    "check": "Check a written exercise, without showing its answer.",
 }
+_MODULES = {"check": "exercise"}  # others are called as their command is
 
 
 def _import_command(name: str = "") -> None:
     """Import the module of a command, if there is one of that name."""
     if name in _COMMANDS:
-        import_module(f"attention_book.cli.{_COMMANDS[name][0]}")
+        import_module(f"attention_book.cli.{_MODULES.get(name, name)}")
 
 
 class _LazyGroup(TyperGroup):
@@ -74,7 +51,7 @@ class _LazyGroup(TyperGroup):
         imported = self.commands
         self.commands = {
             name: imported.get(name, TyperCommand(name, help=what))
-            for name, (_, what) in _COMMANDS.items()
+            for name, what in _COMMANDS.items()
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (6e5c93fc72bb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (713fc7818925). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Options of several commands. Explained on the page "The command line"."""
 
 from pathlib import Path
@@ -9,13 +9,7 @@ from typer import Option
 from attention_book.compute import Precision
 
 
-__all__ = [
-    "BEAM_SIZE",
-    "BeamSize",
-    "DeviceName",
-    "ModelFile",
-    "PrecisionName",
-]
+__all__ = ["BEAM_SIZE", "BeamSize", "DeviceName", "ModelFile", "PrecisionName"]
 
 
 ModelFile = Annotated[

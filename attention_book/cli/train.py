@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (6a67774b2e26). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (b71a981108b0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import json
@@ -172,41 +172,28 @@ def _train(
             "--vocab-size and --both-directions are for real corpora: the "
             "words of grammar are its vocabulary, of one language a side"
         )
+    given = context.params
+    sizes = ("d_model", "n_heads", "n_layers", "n_decoder_layers", "dropout")
     shape = PRESETS[size] | {
-        name: value
-        for name, value in {
-            "d_model": d_model,
-            "n_heads": n_heads,
-            "n_layers": n_layers,
-            "n_decoder_layers": n_decoder_layers,
-            "dropout": dropout,
-            "d_ff": d_model and 4 * d_model,
-        }.items()
-        if value is not None
+        x: given[x] for x in sizes if given[x] is not None
     }
+    if d_model:
+        shape["d_ff"] = 4 * d_model
     dtype = torch.bfloat16 if gather_bf16 else None
     with process_group(device, sharded=sharded, gather_dtype=dtype) as (
         strategy,
         device_name,
     ):
         compute = get_compute_config(device_name, precision)
-        config = TrainingConfig(
-            max_steps=max_steps,
-            batch_tokens=batch_tokens,
-            accumulation_steps=accumulation_steps,
-            learning_rate=learning_rate,
-            warmup_steps=warmup_steps,
-            schedule=schedule,
-            label_smoothing=label_smoothing,
-            precision=compute.precision,
-            seed=seed,
-        )
+        options = {x: given[x] for x in given if hasattr(TrainingConfig, x)}
+        options["precision"] = compute.precision
+        config = TrainingConfig(**options)
         is_first = strategy.rank == 0  # which alone prints and writes
         echo = typer.echo if is_first else (lambda *_, **__: None)
         echo(compute)
         with lock(out, -blocking) if is_first else nullcontext():  # -1: waits
             tokenizers, batches, held_out = _load_data(
-                context.params, config, compute.device
+                given, config, compute.device
             )
             model = _make_model(shape, tokenizers, seed).to(compute.device)
             if recompute:
@@ -219,10 +206,9 @@ def _train(
             trainer = Trainer(model, batches, config, loss_fn, strategy)
             if _resume(trainer, out):
                 echo(f"{out}: going on from step {len(trainer.losses)}")
-            kept = {name: context.params[name] for name in KEPT}
-            options = {"options": json.dumps(kept)}
+            kept = {"options": json.dumps({x: given[x] for x in KEPT})}
             write = partial(
-                save_checkpoint, out, tokenizers=tokenizers, options=options
+                save_checkpoint, out, tokenizers=tokenizers, options=kept
             )
             save = partial(save_trainer, trainer, write)
             save()  # that it can be written shows now, and not in an hour

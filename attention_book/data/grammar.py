@@ -1,4 +1,4 @@
-# Made from docs/source/grammar.md (ac19851dd493). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/grammar.md (924882e3ac4f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The small grammar: sentences drawn in both languages at once.
 
 Explained on the page "A grammar and its lexicon".
@@ -22,13 +22,7 @@ from attention_book.data.lexicon import (
 )
 
 
-__all__ = [
-    "Grammar",
-    "Phrase",
-    "indefinite",
-    "sentence",
-    "statement",
-]
+__all__ = ["Grammar", "Phrase", "indefinite", "sentence", "statement"]
 
 
 class Phrase(NamedTuple):

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (4aa1947c6a7f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (3526af0fa6b7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps captured as CUDA graphs. Explained in "Fast decoders"."""
 
 from collections.abc import Callable, Sequence
@@ -17,12 +17,7 @@ from attention_book.compute import (
     compute_context,
     inference_copy,
 )
-from attention_book.generation.decoder import (
-    Lengths,
-    Logits,
-    Source,
-    TokenIds,
-)
+from attention_book.generation.decoder import Lengths, Logits, Source, TokenIds
 from attention_book.generation.incremental import position_table
 from attention_book.generation.prepacked import replace_parts
 from attention_book.models.transformer import Transformer

@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (a61ce104278c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (b0a4de5f613f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Steps of one token, with prepacked weights.
 
 Explained in "Fast decoders".
@@ -17,12 +17,7 @@ from attention_book._checks import check_source
 from attention_book.attention.multi_head import MultiHeadAttention
 from attention_book.attention.positions import RotaryAttention
 from attention_book.compute import ComputeConfig, inference_copy
-from attention_book.generation.decoder import (
-    Lengths,
-    Logits,
-    Source,
-    TokenIds,
-)
+from attention_book.generation.decoder import Lengths, Logits, Source, TokenIds
 from attention_book.generation.prepacked import PrepackedLinear, replace_parts
 from attention_book.models.decoder import DecoderLayer
 from attention_book.models.residuals import PostNorm, PreNorm

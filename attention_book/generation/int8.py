@@ -1,7 +1,5 @@
-# Made from docs/source/fast-decoding.md (c7106227efe4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (148b4ad08ab7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Weights and caches of eight bits. Explained in "Fast decoders"."""
-
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -9,14 +7,9 @@ from jaxtyping import Float, Int8
 from torch import Tensor, nn
 
 from attention_book.attention.caches import KeyValue, KeyValueCache
-from attention_book.compute import inference_copy
-from attention_book.generation.prepacked import replace_parts
 
 
-__all__ = ["Int8Cache", "Int8Linear", "int8_copy", "quantize"]
-
-
-_Model = TypeVar("_Model", bound=nn.Module)
+__all__ = ["Int8Cache", "Int8Linear", "quantize"]
 
 
 def quantize(
@@ -85,16 +78,6 @@ class Int8Linear(nn.Module):
         return y.view(*x.shape[:-1], len(self.scale))
 
     __call__ = forward  # as in PrepackedLinear
-
-
-def int8_copy(model: _Model) -> _Model:
-    """Return an inference_copy whose nn.Linear layers are Int8Linear.
-
-    An output layer that is the table of embeddings stays as it is.
-    """
-    duplicate = inference_copy(model)
-    replace_parts(duplicate, nn.Linear, lambda x: Int8Linear(x.weight, x.bias))
-    return duplicate
 
 
 class Int8Cache(KeyValueCache):

@@ -1,9 +1,9 @@
-# Made from docs/source/translator.md (15c19ae2bfc3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/translator.md (378e0e21e565). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """From text to text. Explained on the page "The translator"."""
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from attention_book._checks import check_texts
 from attention_book.compute import (
     ON_CPU,
     ComputeConfig,
-    bucket_length,
     compute_context,
     inference_copy,
 )
@@ -158,13 +157,11 @@ class Translator:
             search = partial(generate, with_log_probs=with_log_probs)
         outputs = [Hypothesis() for _ in sources]
         for rows in _bucket_by_length(sources, beam_size):
-            is_one_row = len(rows) * beam_size == 1
-            with (
-                compute_context(self.compute),
-                _one_thread(is_one_row and self.is_small),
-            ):
-                batch = [sources[row] for row in rows]
-                found = self._generate_batch(batch, search)
+            batch = [sources[row] for row in rows]
+            n = min(2 * max(map(len, batch)) + 16, self.max_source_length)
+            is_one = len(rows) * beam_size == 1 and self.is_small
+            with compute_context(self.compute), _one_thread(is_one):
+                found = search(self.decoder, *pad(batch), max_length=n)
             for row, hypothesis in zip(rows, found, strict=True):
                 outputs[row] = hypothesis
         return outputs
@@ -203,18 +200,6 @@ class Translator:
                 is_sure = False if lost else is_sure
             found.append(Translation(text, confidence, is_sure, tuple(lost)))
         return found
-
-    def _generate_batch(
-        self,
-        sources: list[list[int]],
-        search: Callable[..., list[Hypothesis]],
-    ) -> list[Hypothesis]:
-        """Translate the sources of one batch."""
-        longest = max(map(len, sources))
-        limit = self.max_source_length
-        width = bucket_length(longest, limit, self.compute.device)
-        n = min(2 * longest + 16, limit)
-        return search(self.decoder, *pad(sources, width), max_length=n)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (733fa596f073). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (c9baf061d452). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """On what a translation, or the class of an image, depends.
 
 Explained on the page "Tools for explanations".
@@ -10,15 +10,12 @@ import torch
 from torch import Tensor
 
 from attention_book.data.images import read_digit
+from attention_book.generation.alignment import cross_weights
 from attention_book.generation.classifier import Classifier
 from attention_book.generation.translator import Translator
-from attention_book.interpret.mixing import (
-    attention_rollout,
-    mixing_matrices,
-)
+from attention_book.interpret.mixing import attention_rollout, mixing_matrices
 from attention_book.interpret.patching import occlusion
 from attention_book.interpret.pictures import HeatMap
-from attention_book.interpret.probe import trace
 from attention_book.tokenizers.directions import DIRECTIONS
 from attention_book.tokenizers.special_tokens import BOS, SPECIAL_TOKENS
 
@@ -58,30 +55,19 @@ def explain_sentence(
     def log_probs(logits: Tensor) -> Tensor:
         return logits[0].log_softmax(-1)[range(len(target)), target]
 
-    sites = "decoder.layers.*.cross_attention.weights"
-    with torch.no_grad():
-        weights = trace(model, inputs, [sites]).activations.values()
+    weights = cross_weights(model, source, target)
     effects = occlusion(model, inputs, "source_embedding.tokens", log_probs)
+    maps = {
+        "Cross-attention, mean of all layers and heads": weights.mean((0, 1)),
+        "Fall of the log-probability when the word is left out": effects,
+    }
     rows = [translator.target.decode([token]) or "<eos>" for token in target]
     columns = [translator.source.decode([token]) for token in source]
     if translator.is_bidirectional:
         columns[0] = DIRECTIONS[source[0] - len(SPECIAL_TOKENS)]
     return Explanation(
         translator.target.decode(target),
-        [
-            HeatMap(
-                "Cross-attention, mean of all layers and heads",
-                rows,
-                columns,
-                torch.cat(list(weights)).mean((0, 1)).cpu(),
-            ),
-            HeatMap(
-                "Fall of the log-probability when the word is left out",
-                rows,
-                columns,
-                effects.cpu(),
-            ),
-        ],
+        [HeatMap(name, rows, columns, x.cpu()) for name, x in maps.items()],
     )
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/configurations.md (be76b2619432). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/configurations.md (ee2b1ac4d88f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """How large a model is. Explained on the page "Configurations"."""
 
 from collections.abc import Callable
@@ -228,21 +228,13 @@ def make_encoder(
     d_ff: int,
     *,
     norm: Literal["post", "pre"] = "pre",
-    dropout: float = 0.0,
     eps: float = 1e-5,
-    feed_forward: Callable[[int, int], nn.Module] = _FEED_FORWARDS["gelu"],
+    **options: Any,
 ) -> Encoder:
-    """Return layers of one kind; all else is as EncoderLayer has it."""
+    """Return layers of one kind; options are those of EncoderLayer."""
+    options.setdefault("feed_forward", _FEED_FORWARDS["gelu"])
     layers = [
-        EncoderLayer(
-            d_model,
-            n_heads,
-            d_ff,
-            norm=norm,
-            dropout=dropout,
-            eps=eps,
-            feed_forward=feed_forward,
-        )
+        EncoderLayer(d_model, n_heads, d_ff, norm=norm, eps=eps, **options)
         for _ in range(n_layers)
     ]
     last = nn.LayerNorm(d_model, eps=eps) if norm == "pre" else None

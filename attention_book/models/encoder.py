@@ -1,4 +1,4 @@
-# Made from docs/transformer/encoder.md (d360cf629b66). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/encoder.md (e28da86ad75e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The encoder of a Transformer, its layers and what these are made of.
 
 Explained in the chapter "The encoder".
@@ -19,13 +19,7 @@ from attention_book.attention.packed import Mask
 from attention_book.models.residuals import residual_connections
 
 
-__all__ = [
-    "Encoder",
-    "EncoderLayer",
-    "FeedForward",
-    "MakeAttention",
-    "SwiGLU",
-]
+__all__ = ["Encoder", "EncoderLayer", "FeedForward", "MakeAttention", "SwiGLU"]
 
 
 MakeAttention = Callable[[int, int], MultiHeadAttention]

@@ -1,4 +1,4 @@
-# Made from docs/language/language-models.md (fc71d6f9a2f4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/language-models.md (a39d0f444f4d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """GPT and BERT. Explained in the chapter "BERT and GPT"."""
 
 from collections.abc import Sequence
@@ -15,11 +15,7 @@ from attention_book.models.text import TextEncoder
 from attention_book.tokenizers.special_tokens import SPECIAL_TOKENS
 
 
-__all__ = [
-    "CausalLanguageModel",
-    "MaskedLanguageModel",
-    "mask_tokens",
-]
+__all__ = ["CausalLanguageModel", "MaskedLanguageModel", "mask_tokens"]
 
 
 class CausalLanguageModel(nn.Module):

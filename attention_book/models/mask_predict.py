@@ -1,4 +1,4 @@
-# Made from docs/beyond/denoising.md (06b54c44ad79). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/beyond/denoising.md (3cf5b4f20517). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Mask-predict. Explained in the chapter "Non-autoregressive decoding"."""
 
 from collections.abc import Iterator
@@ -18,12 +18,7 @@ from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS, EOS, PAD
 
 
-__all__ = [
-    "Draft",
-    "MaskedTransformer",
-    "MaskedTransformerConfig",
-    "refine",
-]
+__all__ = ["Draft", "MaskedTransformer", "MaskedTransformerConfig", "refine"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-# Made from docs/language/tasks.md (32b25f10d2b6). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/language/tasks.md (8765e63f2768). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The trunk of models that read text, and classifiers.
 
 Explained in the chapter "Three shapes of task".
@@ -12,11 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention_book._checks import (
-    check_size,
-    check_source,
-    check_token_ids,
-)
+from attention_book._checks import check_size, check_source, check_token_ids
 from attention_book.attention.caches import KeyValueCache
 from attention_book.attention.functional import padding_mask
 from attention_book.attention.positions import LearnedPositions

@@ -1,4 +1,4 @@
-# Made from docs/source/compute.md (af01538123e2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/compute.md (fd5e4480a031). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Timing on a device. Explained on the page "Devices and precision"."""
 
 import math
@@ -21,18 +21,17 @@ def _time_calls(
     function: Callable[[], object], n_calls: int, compute: ComputeConfig
 ) -> float:
     """Seconds that so many calls take, until the device has done them."""
-    _synchronize(compute)
-    before = time.perf_counter()
+    before = _clock(compute)
     for _ in range(n_calls):
         function()
-    _synchronize(compute)
-    return time.perf_counter() - before
+    return _clock(compute) - before
 
 
-def _synchronize(compute: ComputeConfig) -> None:
-    """Wait until the device has done what was asked of it."""
+def _clock(compute: ComputeConfig) -> float:
+    """The time when the device has done what was asked of it."""
     if compute.device.type != "cpu":
         torch.accelerator.synchronize(compute.device)
+    return time.perf_counter()
 
 
 def median_time(

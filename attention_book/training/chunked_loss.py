@@ -1,4 +1,4 @@
-# Made from docs/source/chunked-loss.md (838c7c56e16b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/chunked-loss.md (92bab94db0c7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cross-entropy in chunks. Explained on the page "Cross-entropy in chunks"."""
 
 from typing import Any
@@ -62,15 +62,11 @@ def _cross_entropy_forward(
 
 @_cross_entropy_forward.register_fake
 def _cross_entropy_fake(
-    x: Tensor,
-    weight: Tensor,
-    targets: Tensor,
-    label_smoothing: float,
-    dtype: torch.dtype,
-    needs_gradients: bool,
+    x: Tensor, weight: Tensor, *others: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return empty tensors of the right shapes, for torch.compile."""
     loss = x.new_empty((), dtype=torch.float32)
+    needs_gradients: bool = others[-1]
     if not needs_gradients:
         return loss, x.new_empty(0), weight.new_empty(0)
     return loss, torch.empty_like(x), torch.empty_like(weight)
@@ -106,20 +102,12 @@ def chunked_cross_entropy(
     targets: Int[Tensor, " tokens"],
     label_smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the targets under the logits x Wᵀ, in chunks.
-
-    Args:
-        x: The output of the decoder, one row for each target.
-        weight: The output layer.
-        targets: The right token ids.
-        label_smoothing: Probability that is spread evenly over all tokens.
+    """Do what cross_entropy of training.losses does, in chunks.
 
     Raises:
         ValueError: Not one target for each row, or a number out of range.
         RuntimeError: In the backward pass, if the gradients are
             differentiated in their turn.
-
-    Source: Szegedy et al. (2016), §7, for label smoothing.
     """
     check_rate("label_smoothing", label_smoothing)
     if targets.shape != x.shape[:1]:

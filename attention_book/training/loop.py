@@ -1,4 +1,4 @@
-# Made from docs/transformer/training.md (b002ade47f77). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/training.md (b38b55cb21d2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The training loop. Explained in the chapter "Training"."""
 
 import math
@@ -10,11 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from attention_book.compute import (
-    compute_context,
-    get_compute_config,
-    seeded,
-)
+from attention_book.compute import compute_context, get_compute_config, seeded
 from attention_book.training.config import TrainingConfig, learning_rate_at
 from attention_book.training.loading import BatchSource
 from attention_book.training.losses import translation_loss

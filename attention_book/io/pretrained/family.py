@@ -1,4 +1,4 @@
-# Made from docs/source/pretrained-files.md (5455421b5a4c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/pretrained-files.md (2f9e8660d3e3). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """What a class of transformers is called, says and holds, and its reader.
 
 Explained on the page "Folders of pretrained models".
@@ -13,11 +13,7 @@ from torch import nn
 
 from attention_book.io.files import printable
 from attention_book.io.pretrained.layout import Layout, collect
-from attention_book.io.tensors import (
-    TensorFile,
-    Tensors,
-    check_tensors,
-)
+from attention_book.io.tensors import TensorFile, Tensors, check_tensors
 
 
 __all__ = ["Family", "read_model"]

@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (8423be57832f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (ce6e57b0774c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Commands exercise and check. Explained on the page "The command line"."""
 
 import contextlib
@@ -115,7 +115,7 @@ def _exercise(
     ] = None,
     language: _Language = None,
 ) -> None:
-    """List the exercises, or print one: exercise by-hand-2 > ex.py."""
+    """List exercises, or print one: exercise by-hand-2 > ex.py."""
     side = language or _here()
     if exercise_id:
         found = _find(exercise_id, language)
