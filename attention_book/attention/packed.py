@@ -1,4 +1,4 @@
-# Made from docs/transformer/padding.md (a92ce2f1257d). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/transformer/padding.md (2c2b061abba1). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Batches without padding. Explained in "Attention without padding"."""
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class PaddingLayout:
             )
         batch, _, _, length = self.mask.shape
         padded = packed.new_zeros(batch * length, *packed.shape[1:])
-        padded = padded.index_copy(0, self.indices, packed)
+        padded[self.indices] = packed
         return padded.view(batch, length, *packed.shape[1:])
 
 

@@ -1,4 +1,4 @@
-# Made from docs/source/chunked-loss.md (92bab94db0c7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/chunked-loss.md (eccbed042887). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Cross-entropy in chunks. Explained on the page "Cross-entropy in chunks"."""
 
 from typing import Any
@@ -43,17 +43,16 @@ def _cross_entropy_forward(
         chunk = x[rows].to(dtype)
         logits = F.linear(chunk, table).float()
         target = targets[rows, None]
-        log_sum = logits.logsumexp(-1, keepdim=True)
-        nll = log_sum - logits.gather(1, target)
-        loss += nll.sum() * (1 - label_smoothing)
+        wanted = (1 - label_smoothing) * logits.gather(1, target)
         if label_smoothing:
-            mean = logits.mean(-1, keepdim=True)
-            loss += (log_sum - mean).sum() * label_smoothing
+            wanted += label_smoothing * logits.mean(-1, keepdim=True)
+        largest = logits.amax(-1, keepdim=True)
+        logits.sub_(largest).exp_()  # a new table would take longer
+        total = logits.sum(-1, keepdim=True)
+        loss += (largest + total.log() - wanted).sum()
         if needs_gradients:
-            grad = (
-                (logits - log_sum).exp_().sub_(label_smoothing / len(weight))
-            )
-            less = torch.full_like(log_sum, label_smoothing - 1)
+            grad = logits.div_(total).sub_(label_smoothing / len(weight))
+            less = torch.full_like(total, label_smoothing - 1)
             grad = grad.scatter_add_(1, target, less).to(dtype)
             x_grad[rows] = grad @ table
             weight_grad += grad.T @ chunk
