@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (a094907b7982). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (6fb89619cc89). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Weights laid out for few rows. Explained in "Fast decoders"."""
 
 from collections.abc import Callable
@@ -33,7 +33,9 @@ class PrepackedLinear(nn.Module):
         super().__init__()
         self.weight = weight.detach()
         self.bias = bias
-        self.transposed = self.weight.t().contiguous()
+        self.transposed = self.weight.t()
+        if weight.shape[0] >= weight.shape[1]:  # else long rows are better
+            self.transposed = self.transposed.contiguous()
         self.tiles: Tensor | None = None
         if _can_prepack(weight):
             self.tiles = torch.ops.mkldnn._reorder_linear_weight(self.weight)
