@@ -304,6 +304,7 @@ def test_resuming_is_exact(
         assert_same(take_steps(second, n - cut), whole)
 
 
+@pytest.mark.slow
 def test_twenty_kills_of_a_training_lose_nothing(tmp_path: Path) -> None:
     script = ROOT / "tests/killed_worker.py"
     done = subprocess.run(

@@ -379,6 +379,7 @@ OPTIONS = (
 )
 
 
+@pytest.mark.slow
 def test_a_run_loses_a_process_and_the_same_command_resumes(
     tmp_path: Path,
 ) -> None:

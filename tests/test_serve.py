@@ -21,6 +21,7 @@ from literate import serve
 from tests.test_build import APPLE, changed, small_book
 
 
+pytestmark = pytest.mark.slow  # each of them waits for builds and runs
 CHAPTER = "docs/fruit/apple.md"
 SHOWN = "fruit/apple.md: shown"
 
@@ -330,9 +331,9 @@ def test_the_book_is_shown_before_its_chapters_have_run(
     ("during", "all_of_them"),
     [
         ("edits", True),
-        pytest.param("build", False, marks=pytest.mark.slow),
-        pytest.param("run", False, marks=pytest.mark.slow),
-        pytest.param("test", True, marks=pytest.mark.slow),
+        ("build", False),
+        ("run", False),
+        ("test", True),
     ],
 )
 def test_ctrl_c_ends_all_processes(

@@ -66,7 +66,9 @@ def test_forward_and_backward_are_those_of_the_cpu(
         torch.testing.assert_close(b, a, atol=TOLERANCE[dtype] * scale, rtol=0)
 
 
-@pytest.mark.parametrize("kind", ["causal", "masked"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("causal", marks=pytest.mark.slow), "masked"]
+)
 def test_compiled_is_eager(kind: str, device: torch.device) -> None:
     torch.compiler.reset()
     model = a_model(kind).to(device)

@@ -53,6 +53,7 @@ def test_forward_and_backward_are_those_of_the_cpu(
         torch.testing.assert_close(b, a, atol=TOLERANCE[dtype] * scale, rtol=0)
 
 
+@pytest.mark.slow
 def test_compiled_is_eager(device: torch.device) -> None:
     torch.compiler.reset()
     model = a_model(n_layers=1).to(device)
