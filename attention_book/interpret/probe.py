@@ -1,4 +1,4 @@
-# Made from docs/source/explain.md (5df6b5355721). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/explain.md (420a0d220ccb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Running a model while looking at its activations, and changing some.
 
 Explained in the chapter "Reading attention".
@@ -158,8 +158,9 @@ def _attend(
     is_causal: bool,
 ) -> Tensor:
     """Compute the weights, as attention over rows of the identity."""
-    identity = torch.eye(kv.key.shape[-2]).to(kv.key)
-    rows = KeyValue(kv.key, identity.expand(*kv.key.shape[:-1], -1))
+    n, key = kv.key.shape[-2], kv.key
+    identity = torch.eye(n, dtype=key.dtype, device=key.device)
+    rows = KeyValue(key, identity.expand(*kv.key.shape[:-1], -1))
     attend = type(layer).attend
     weights = tap_weights(attend(layer, query, rows, mask, is_causal))
     groups = layer.n_heads // layer.n_kv_heads
