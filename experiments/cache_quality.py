@@ -23,8 +23,6 @@ What is trained is kept in .cache/experiments/cache-quality, so that a run
 that is cut off goes on. To train arms beforehand, in several processes:
 `python -m experiments.cache_quality 0 2` takes every second one, from the
 first on; first the rates, then the seeds.
-
-Not run to its end: it has no record yet.
 """
 
 import hashlib
@@ -54,7 +52,7 @@ from corpora.ngrams import NGramModel
 from experiments.record import spread
 
 
-RUNS = range(3)
+SEEDS = range(3)
 CACHE = Path(__file__).parents[1] / ".cache" / "experiments" / "cache-quality"
 D_MODEL = 96
 N_HEADS = 6
@@ -399,6 +397,6 @@ if __name__ == "__main__":
     jobs = [(name, rate) for name in names for rate in RATES]
     for one, rate in jobs[start::stride]:
         train(one, rate, 0)
-    others = [(name, seed) for seed in RUNS[1:] for name in names]
+    others = [(name, seed) for seed in SEEDS[1:] for name in names]
     for one, run_seed in others[start::stride]:
         train(one, best_rate(one), run_seed)
