@@ -14,7 +14,7 @@ import pytest
 from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
-from attention_book.cli import exercises
+from attention_book.cli import exercise
 from attention_book.cli.app import app
 from literate.chapter import ROOT, read_all
 
@@ -48,8 +48,8 @@ OF_SMALL = """
 import sys
 from pathlib import Path
 from attention_book.__main__ import main
-from attention_book.cli import exercises
-exercises._EXERCISES = Path(sys.argv.pop(1), "exercises.json")
+from attention_book.cli import exercise
+exercise._EXERCISES = Path(sys.argv.pop(1), "exercises.json")
 main()
 """
 
@@ -64,12 +64,12 @@ def ex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     book = tmp_path / "exercises.json"
     names = ("apple-1", "apple-2", "pear-2", "quince-1")
     book.write_text(json.dumps(dict.fromkeys(names, PEEL)), "utf-8")
-    monkeypatch.setattr(exercises, "_EXERCISES", book)
-    exercises._load_exercises.cache_clear()
+    monkeypatch.setattr(exercise, "_EXERCISES", book)
+    exercise._load_exercises.cache_clear()
     file = tmp_path / "ex.py"
     file.write_bytes(invoke("exercise", "apple-1").stdout_bytes)
     yield file
-    exercises._load_exercises.cache_clear()
+    exercise._load_exercises.cache_clear()
 
 
 def write(file: Path, code: str) -> int:
@@ -164,7 +164,7 @@ def test_the_language_is_that_of_the_locale(
 ) -> None:
     for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.setenv(variable, variables.get(variable, ""))
-    monkeypatch.setattr(exercises.locale, "getlocale", lambda: (name, None))
+    monkeypatch.setattr(exercise.locale, "getlocale", lambda: (name, None))
     said = invoke("exercise", EXERCISE).output
     assert ("练习 by-hand-2，只看过去" in said) == chinese
     assert ("没有练习 99-9" in invoke("exercise", "99-9").output) == chinese
@@ -254,7 +254,7 @@ def test_an_endless_loop_is_stopped(
     ex: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = write(ex, "    print('on it')\n    while True:\n        pass")
-    monkeypatch.setattr(exercises, "_TIME_LIMIT", 2)
+    monkeypatch.setattr(exercise, "_TIME_LIMIT", 2)
     failed = "Exercise apple-1 failed: it was not done after 2 seconds"
     status, said = check()
     assert status == 1

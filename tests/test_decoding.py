@@ -481,6 +481,13 @@ def test_weights_of_cross_attention(norm: str) -> None:
     torch.testing.assert_close(again, weights)
 
 
+def test_hooks_are_removed_even_on_error() -> None:
+    model = make_transformer(positions="learned", max_length=4)
+    with pytest.raises(ValueError, match="positions must be"):
+        cross_weights(model, [3], [4] * 5)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
 def test_the_kept_learner_is_what_its_program_makes(tmp_path: Path) -> None:
     path = tmp_path / "learner"
     train({1: path}, n_train=2000)

@@ -1,13 +1,18 @@
-# Made from docs/source/confidence.md (ddf4b5b7a88b). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/confidence.md (328b11214722). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Alignment by cross-attention. Explained in the chapter "Decoding"."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_book.interpret.probe import trace
+from attention_book.attention.multi_head import (
+    MultiHeadAttention,
+    attention_weights,
+)
 from attention_book.models.transformer import Transformer
 from attention_book.tokenizers.special_tokens import BOS
 
@@ -24,8 +29,16 @@ def cross_weights(
     target begins without `<bos>`: row j holds the weights by which target[j]
     was generated. An empty target has the row of what would come first.
     """
+    found: list[Tensor] = []
+
+    def hook(attention: MultiHeadAttention, inputs: tuple[Any, ...]) -> None:
+        found.append(attention_weights(attention, *inputs)[0])
+
     device = next(model.parameters()).device
     rows = [source], [len(source)], [[BOS, *target[:-1]]]
-    inputs = [torch.tensor(row, device=device) for row in rows]
-    seen = trace(model, inputs, ["decoder.*.cross_attention.weights"])
-    return torch.cat([*seen.activations.values()])
+    with ExitStack() as hooks:  # removes them at its end
+        for layer in model.decoder.layers:
+            handle = layer.cross_attention.register_forward_pre_hook(hook)
+            hooks.enter_context(handle)
+        model(*(torch.tensor(row, device=device) for row in rows))
+    return torch.stack(found)
