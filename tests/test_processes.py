@@ -381,7 +381,7 @@ OPTIONS = (
 
 @pytest.mark.slow
 def test_a_run_loses_a_process_and_the_same_command_resumes(
-    tmp_path: Path,
+    tmp_path: Path, unchecked: None
 ) -> None:
     from attention_book.cli.app import app
 
