@@ -180,7 +180,9 @@ def test_rows_that_stay_are_not_copied(model: Transformer) -> None:
 @pytest.mark.parametrize("tiles", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("n_out", [5, 11])  # narrower than the input, wider
 def test_prepacked_weights_give_the_same(
+    n_out: int,
     bias: bool,
     dtype: torch.dtype,
     tiles: bool,
@@ -189,7 +191,7 @@ def test_prepacked_weights_give_the_same(
     if not tiles:
         monkeypatch.setattr(prepacked, "_can_prepack", lambda weight: False)
     torch.manual_seed(0)
-    plain = nn.Linear(7, 5, bias=bias, dtype=dtype)
+    plain = nn.Linear(7, n_out, bias=bias, dtype=dtype)
     ours = PrepackedLinear(plain.weight, plain.bias)
     has_onednn = torch.backends.mkldnn.is_available()
     is_packed = tiles and has_onednn and dtype == torch.float32

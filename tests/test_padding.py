@@ -24,6 +24,24 @@ def make_inputs() -> tuple[Tensor, Tensor]:
     )
 
 
+def test_padding_keeps_no_copy_for_the_backward_pass() -> None:
+    layout = PaddingLayout(torch.tensor([3, 2]), max_length=5)
+    packed = torch.randn(5, 7, requires_grad=True)
+    kept: list[Tensor] = []
+
+    def keep(x: Tensor) -> Tensor:
+        kept.append(x)
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        padded = layout.pad(packed)
+    assert kept
+    assert not any(x.is_floating_point() for x in kept)
+    weights = torch.randn_like(padded)
+    (padded * weights).sum().backward()
+    torch.testing.assert_close(packed.grad, layout.unpad(weights))
+
+
 def test_packing_and_unpacking_undo_each_other() -> None:
     x, _ = make_inputs()
     layout = PaddingLayout(torch.tensor([2, 0, QUERIES]), QUERIES)
