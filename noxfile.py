@@ -74,25 +74,18 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Test chapters, package and toolchain, but for what is slow."""
-    book(
-        session,
-        "-m",
-        "literate.test",
-        *(session.posargs or ["tests", "docs", "README.md"]),
-    )
+    """Test the chapters and the package, but for what is slow."""
+    everything = ["tests", "docs", "README.md", "--ignore=docs/source"]
+    book(session, "-m", "literate.test", *(session.posargs or everything))
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """Test what is expensive and rarely red, every shape checked."""
-    book(
-        session,
-        "-m",
-        "literate.test",
-        "--slow",
-        *(session.posargs or ["tests"]),
-    )
+    """Test what is expensive and rarely red, every shape checked, and the annotated source."""
+    paths = session.posargs or ["tests"]
+    book(session, "-m", "literate.test", "--slow", *paths)
+    if not session.posargs:
+        book(session, "-m", "literate.test", "docs/source")
 
 
 @nox.session

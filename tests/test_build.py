@@ -18,6 +18,8 @@ from literate.tangle import main as tangle
 from literate.tangle import write
 
 
+pytestmark = pytest.mark.slow  # each of them builds a site
+
 APPLE = """# 苹果 | Apples {#apples}
 
 [削皮](#peel)，[术语](../glossary.md)。
@@ -190,19 +192,17 @@ def refused(book: Path) -> str:
             "\n3\n",
             "apple.md:27: wrong output",
         ),
-        pytest.param(
+        (
             "attention_book/apple.py",
             "x - 1",
             "x - 2",
             "apple.py:11: ",
-            marks=pytest.mark.slow,
         ),
-        pytest.param(
+        (
             "docs/fruit/apple.md",
             "sweet\n5\n",
             "sweet\n6\n",
             "apple.md:37: apple/taste has here '5', this fence '6'",
-            marks=pytest.mark.slow,
         ),
     ],
     ids=["output", "package", "record"],
@@ -228,7 +228,6 @@ def test_dead_links_stop_the_build_and_are_all_named(book: Path) -> None:
     assert "a.b" in said
 
 
-@pytest.mark.slow
 def test_a_dead_link_of_a_lab_stops_the_build(book: Path) -> None:
     lab = book / "docs/labs/pear.ipynb"
     with changed(lab, "](../fruit/apple.md#peel)", "](../fruit/apple.md#no)"):
@@ -237,7 +236,6 @@ def test_a_dead_link_of_a_lab_stops_the_build(book: Path) -> None:
     assert "#no" in said
 
 
-@pytest.mark.slow
 def test_mkdocs_jupyter_alone_leaves_out_the_other_language(
     book: Path,
 ) -> None:

@@ -140,6 +140,7 @@ def test_word_by_word_finds_which_words_belong_together() -> None:
     assert nearest(PAIRS, [f"Perhaps {PAIRS[8][0]}"]) == [PAIRS[8][1]]
 
 
+@pytest.mark.slow
 def test_the_gru_learns_pairs_by_heart() -> None:
     few = both_directions(PAIRS[:4])
     tokens = BPETokenizer.train([x for y in few for x in y], 300, DIRECTIONS)
@@ -187,6 +188,7 @@ def test_the_least_loss_on_the_way_counts(pairs_file: Path) -> None:
     assert everyday_data.measure("it", recipe, 0) == found | changed
 
 
+@pytest.mark.slow
 def test_the_last_weights_are_averaged(pairs_file: Path) -> None:
     recipe = Recipe(
         vocab_size=400, d_model=16, n_layers=1, n_decoder_layers=1,

@@ -13,6 +13,8 @@ from literate.weave import weave
 from tests.book import Book
 
 
+pytestmark = pytest.mark.slow  # each of them runs pytest
+
 CHAPTER = '''# 苹果 | Apples {#apples}
 
 ## 练习 | Exercises {#exercises}

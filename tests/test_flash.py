@@ -212,6 +212,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         flash_attention(x, x, x)
 
 
+@pytest.mark.slow
 def test_without_triton_all_can_be_imported() -> None:
     program = """
 import sys

@@ -711,6 +711,7 @@ def test_a_canvas_is_drawn_with_a_round_pen() -> None:
     assert find_ink(torch.tensor(np.array(dot))[None] / 255).sum() > 90
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_drawn_on_a_canvas_is_read(classifier: Classifier) -> None:
     sets = {"canvas": digits_model.read_canvas(CANVAS)}

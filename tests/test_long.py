@@ -353,6 +353,7 @@ def test_an_examination_asks_for_each_fact_once() -> None:
         assert value >= long_contexts.VALUE
 
 
+@pytest.mark.slow
 def test_an_experiment_that_is_small_gives_all_its_tables(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -84,6 +84,7 @@ def ring_in_processes():  # type: ignore[no-untyped-def]
     return found
 
 
+@pytest.mark.slow
 def test_the_ring_equals_attention_with_its_gradients() -> None:
     found = run_processes(
         SIZE, ring_in_processes, draw, attend_to_all, differentiate

@@ -130,6 +130,7 @@ def test_the_package_is_typed() -> None:
     assert (ROOT / PACKAGE / "py.typed").exists()
 
 
+@pytest.mark.slow
 def test_the_tests_of_devices_need_torch_and_pytest_alone() -> None:
     """And each of them takes a device, or it would not run on a GPU."""
     program = f"""

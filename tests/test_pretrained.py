@@ -38,7 +38,10 @@ from tests.torch_state import randomise
 
 
 hf: Any = pytest.importorskip("transformers")
-pytestmark = pytest.mark.filterwarnings("ignore:Recommended:UserWarning")
+pytestmark = [
+    pytest.mark.slow,  # transformers take long to import
+    pytest.mark.filterwarnings("ignore:Recommended:UserWarning"),
+]
 
 N = 50
 VOCAB = 211

@@ -41,6 +41,8 @@ from tests.ranks_worker import (
 )
 
 
+pytestmark = pytest.mark.slow  # each of them starts processes
+
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "tests/ranks_worker.py"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -122,9 +124,7 @@ def train_alone() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["parallel", "sharded"])
-@pytest.mark.parametrize(
-    "processes", ["two", pytest.param("three", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("processes", ["two", "three"])
 def test_however_many_processes_it_is_the_same_training(
     kind: str, processes: str, request: pytest.FixtureRequest
 ) -> None:
@@ -245,7 +245,6 @@ def test_one_process_resumes_from_the_checkpoint_of_several(
         assert gap(trainer.losses, uncut(kind)[: int(steps) + 2]) < 1e-5
 
 
-@pytest.mark.slow
 def test_any_number_of_processes_resumes_from_any_checkpoint(
     saved: list[Path], three: Found
 ) -> None:
@@ -290,7 +289,7 @@ GOES_ON = "another process of this run has ended; the same command goes on"
     ("how", "cause"),
     [
         ("kill", "Signal 9 (SIGKILL) received by PID"),
-        pytest.param("bug", "TypeError: a bug", marks=pytest.mark.slow),
+        ("bug", "TypeError: a bug"),
     ],
 )
 def test_when_one_fails_all_end_and_torchrun_says_why(
@@ -379,7 +378,6 @@ OPTIONS = (
 )
 
 
-@pytest.mark.slow
 def test_a_run_loses_a_process_and_the_same_command_resumes(
     tmp_path: Path, unchecked: None
 ) -> None:
@@ -412,7 +410,6 @@ def test_a_run_loses_a_process_and_the_same_command_resumes(
     assert unseen[0][-2:] == unseen[1]
 
 
-@pytest.mark.slow
 def test_the_command_sends_bf16(tmp_path: Path, unchecked: None) -> None:
     from attention_book.cli.app import app
 

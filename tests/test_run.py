@@ -15,6 +15,8 @@ from literate.run import Chapters, clean_slate, digest, fresh, same, stamp
 from tests.book import Book
 
 
+pytestmark = pytest.mark.slow  # each of them runs pytest
+
 OUTPUT = "```python\nprint(1 + 1)\n```\n\n```output\n{}\n```\n"
 
 

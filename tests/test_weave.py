@@ -465,6 +465,7 @@ def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
     assert "这是一段" in export(chapter, "zh")
 
 
+@pytest.mark.slow
 def test_a_real_notebook_runs() -> None:
     """In one language: the code of both is the same, but for its labels."""
     chapter = next(c for c in read_all() if c.name == "by-hand")

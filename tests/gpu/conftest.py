@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -25,6 +26,15 @@ import torch
 
 if not torch.cuda.is_available():  # Triton reads it when it is imported
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a card these are dry runs, which nox -s slow does."""
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.path.is_relative_to(Path(__file__).parent):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(params=["cpu", "cuda"])
