@@ -9,7 +9,8 @@ paper's base model, batch 8. What is found goes to results/ as JSON.
 What all entrants share: the batch, tied embeddings, dropout 0.1 on embeddings
 and on each sublayer's output, none on attention weights, cross-entropy of the
 real tokens alone, fused AdamW over all parameters. For each peer the settings
-are those with which it is fastest.
+are those with which it is fastest. The matrix products of our step are timed by
+themselves as well, forward and backward: what a step can't do without.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import multiprocessing
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -221,6 +222,7 @@ def nn_transformer(s: Shape) -> tuple[nn.Module, Loss]:
     return model, model.loss
 
 
+PRODUCTS = "our matrix products"
 ENTRANTS = {
     "Hugging Face Marian": marian,
     "x-transformers": x_transformers,
@@ -245,6 +247,33 @@ def make_step(name: str, s: Shape) -> Callable[[], float]:
         return found.item()
 
     return step
+
+
+def multiply(s: Shape) -> Callable[[], None]:
+    """Do the products of our linear layers, forward and backward, no more."""
+    torch.manual_seed(0)
+    batch = make_batch(s.batch)
+    model, loss = book(s)
+    pairs: list[tuple[Tensor, Tensor]] = []  # an input and a weight
+
+    def note(module: Any, inputs: tuple[Tensor, ...], _: Tensor) -> None:
+        pairs.append((inputs[0].detach().flatten(0, -2), module.weight))
+
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            module.register_forward_hook(note)
+    with torch.no_grad():
+        loss(batch)
+    table = cast(Transformer, model).target_embedding.tokens.weight
+    pairs.append((torch.randn(batch.n_targets, s.d_model), table))
+
+    @torch.no_grad()
+    def run() -> None:
+        for x, weight in pairs:
+            y = x @ weight.T
+            _ = y @ weight, y.T @ x
+
+    return run
 
 
 def grown(name: str, s: Shape) -> float:
@@ -281,7 +310,8 @@ def main() -> None:
             mib[name] = pool.apply(grown, (name, s))
     steps = {name: make_step(name, s) for name in ENTRANTS}
     check_losses({name: step() for name, step in steps.items()})
-    seconds = side_by_side(dict(steps), options.rounds)
+    entrants = {**steps, PRODUCTS: multiply(s)}
+    seconds = side_by_side(dict(entrants), options.rounds)
 
     *others, ours = ENTRANTS
     fastest = min(others, key=lambda name: seconds[name])
@@ -299,6 +329,8 @@ def main() -> None:
     ratios = {
         "time: ours / the fastest peer": seconds[ours] / seconds[fastest],
         "memory: ours / Marian": mib[ours] / mib[others[0]],
+        f"{PRODUCTS} / ours": seconds[PRODUCTS] / seconds[ours],
+        f"{PRODUCTS} / the fastest peer": seconds[PRODUCTS] / seconds[fastest],
     }
     for what, ratio in ratios.items():
         print(f"  {what:34} {ratio:6.2f}")
@@ -307,7 +339,8 @@ def main() -> None:
         ["python -m benchmarks.training", *["--base"] * options.base],
         peers,
         shape=s._asdict(),
-        seconds={name: round(value, 4) for name, value in seconds.items()},
+        seconds={name: round(seconds[name], 4) for name in ENTRANTS},
+        bounds={PRODUCTS: round(seconds[PRODUCTS], 4)},
         peak_mib={name: round(value) for name, value in mib.items()},
         fastest_peer=fastest,
         ratios={what: round(ratio, 3) for what, ratio in ratios.items()},
