@@ -532,6 +532,7 @@ def test_a_file_that_another_run_keeps_is_refused_or_waited_for(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
 def test_a_killed_run_ends_as_one_that_was_not(
     train: list[object], out: Path, tmp_path: Path
 ) -> None:
