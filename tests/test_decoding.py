@@ -398,7 +398,15 @@ def check_beams(
         assert token_ids == recompute_beam(model, source, n, width, alpha)
 
 
-@pytest.mark.parametrize(("beam_size", "alpha"), [(2, 0.6), (5, 3.0)])
+@pytest.mark.parametrize(
+    ("beam_size", "alpha"),
+    [
+        (2, 0.6),
+        (5, 3.0),
+        pytest.param(2, 3.0, marks=pytest.mark.slow),
+        pytest.param(5, 0.6, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("kind", GENERATORS[1::3])
 def test_beams_equal_recomputing(
     alpha: float, beam_size: int, kind: dict[str, Any], unchecked: None

@@ -78,7 +78,7 @@ def test_fast_equals_plain_or_is_refused(
             for rows in (5, 3, 5):  # the last time with what is there already
                 found = search(decoder, *pad(SOURCES[:rows]), max_length=MAX)
                 assert found == whole[:rows]
-            for row, found in zip(SOURCES[:2], whole[:2], strict=True):
+            for row, found in zip(SOURCES, whole, strict=True):
                 assert search(decoder, *pad([row]), max_length=MAX) == [found]
 
 
@@ -195,7 +195,7 @@ def test_prepacked_weights_give_the_same(
     has_onednn = torch.backends.mkldnn.is_available()
     is_packed = tiles and has_onednn and dtype == torch.float32
     assert (ours.tiles is not None) == is_packed
-    for shape in (7,), (1, 7), (40, 7), (3, 2, 7), (5, 13, 7), (0, 7):
+    for shape in (7,), (1, 7), (1, 7), (40, 7), (3, 2, 7), (0, 7):
         x = torch.randn(shape, dtype=dtype)
         before = x.clone()
         with torch.inference_mode():

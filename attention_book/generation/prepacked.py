@@ -1,4 +1,4 @@
-# Made from docs/source/fast-decoding.md (eb4800a38166). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/fast-decoding.md (6fb89619cc89). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Weights laid out for few rows. Explained in "Fast decoders"."""
 
 from collections.abc import Callable
@@ -19,9 +19,6 @@ def _can_prepack(weight: Tensor) -> bool:
     has_operator = hasattr(torch.ops.mkldnn, "_linear_pointwise")
     is_fp32 = weight.is_cpu and weight.dtype == torch.float32
     return is_fp32 and is_available() and has_operator
-
-
-_MAX_ROWS_TILED = 64  # rows up to which tiles are the faster ones
 
 
 class PrepackedLinear(nn.Module):
@@ -50,7 +47,7 @@ class PrepackedLinear(nn.Module):
         if x.ndim == 2 and len(x) == 1:  # a single row
             y = torch.mm(x, self.transposed)
             return y if self.bias is None else y.add_(self.bias)
-        if self.tiles is None or x.shape[:-1].numel() > _MAX_ROWS_TILED:
+        if self.tiles is None:
             return F.linear(x, self.weight, self.bias)
         return torch.ops.mkldnn._linear_pointwise(
             x, self.tiles, self.bias, "none", [], ""
