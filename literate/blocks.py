@@ -21,6 +21,7 @@ PYTHON = re.compile(r'python( title="[^"]+"| (exercise|check|answer)="[^"]+")?')
 FLUSH = "begin it at the left margin, inside `/// note | 提示 | Note` … `///` if need be"
 FIGURE = re.compile(r'!\[([^\]]*)\]\(([^)\s]+)(?: "([^"]*)")?\)')
 RECORD = re.compile(r"record ([\w-]+)/([\w-]+) (.+ \| .+)")
+LIVE = re.compile(r"live (\w+)")  # what docs/assets/live/NAME.js shows in the browser
 DIAGRAM = re.compile(r"(?:\.\./)?diagrams/([a-z0-9-]+)\.svg")
 HAN = re.compile(r"[㐀-鿿豈-﫿]")
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
@@ -176,6 +177,8 @@ def _fault(block: Block, token: Token, opened: list[Block]) -> str:
             return f"this fence has no end; close it with {token.markup} at the left margin"
         if re.match(r"\W*py", block.info, re.I) and not PYTHON.fullmatch(block.info):
             return f'`{block.info}` would not be tested; write `python` or `python title="…"`'
+        if block.info.startswith("live") and not LIVE.fullmatch(block.info):
+            return f"`{block.info}` names no script; write `live name`"
         if block.info.startswith("record") and not RECORD.fullmatch(block.info):
             return f"`{block.info}` shows no table; write `record name/table 标题 | Title`"
         return ""

@@ -24,6 +24,7 @@ from literate.exercises import Exercise
 NAV = Path("mkdocs.yml")
 SOURCE = Path("docs/source")  # pages of code that no reader of the book need read in order
 PACKAGE = "attention_book"
+SCRIPTS = "docs/assets/live"  # what runs in the reader's browser
 LISTED = re.compile(r"^ +- (\S+\.md)$", re.M)  # a page in the navigation
 NO_CHAPTER = re.compile(r"(.*/)?index\.md|api/.*|(?:glossary|history)\.md")
 
@@ -95,7 +96,7 @@ class Chapter:
 
     @cached_property
     def modules(self) -> dict[str, list[Block]]:
-        """The files that the chapter defines, each with its blocks in order.
+        """The files of the package that the chapter defines, each with its blocks in order.
 
         `read_all` sees to it that a file has one owner.
         """
@@ -119,6 +120,22 @@ class Chapter:
         return ""
 
     @cached_property
+    def scripts(self) -> dict[str, list[Block]]:
+        """The JavaScript files that the chapter defines, each with its blocks in order."""
+        scripts: dict[str, list[Block]] = {}
+        for block in self.blocks:
+            if block.info.startswith("js") and block.title:
+                if not re.fullmatch(rf"{SCRIPTS}/\w+\.js", block.title):
+                    raise self.error(block, f"a script is a file of {SCRIPTS}/, not {block.title}")
+                scripts.setdefault(block.title, []).append(block)
+        return scripts
+
+    @property
+    def files(self) -> dict[str, list[Block]]:
+        """All files that the chapter defines."""
+        return self.modules | self.scripts
+
+    @cached_property
     def exercises(self) -> list[Exercise]:
         """The exercises that a reader can check."""
         return exercises.find(self.path, self.parts)
@@ -130,7 +147,7 @@ class Chapter:
 
     def check(self) -> "Chapter":
         """Raise ChapterError for the first thing that is wrong."""
-        _ = self.parts, self.cells, self.modules, self.exercises
+        _ = self.parts, self.cells, self.files, self.exercises
         anchors = {"": "empty"}
         for block in self.blocks:
             if block.kind == "heading":
@@ -196,10 +213,10 @@ def read_all(root: Path = ROOT) -> list[Chapter]:
 
 
 def _check_owners(chapters: list[Chapter]) -> None:
-    """Raise ChapterError for a file of the package that two chapters define."""
+    """Raise ChapterError for a file that two chapters define."""
     owners: dict[str, str] = {}
     for chapter in chapters:
-        for title, (block, *_) in chapter.modules.items():
+        for title, (block, *_) in chapter.files.items():
             place = f"{chapter.path.as_posix()}:{block.line}"
             if (owner := owners.setdefault(title, place)) != place:
                 fault = f"{title} stands on {owner} already, and a file belongs to one chapter"

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from literate.blocks import DIAGRAM, FIGURE, HAN, RECORD, Block, heading, pick, split_label
+from literate.blocks import DIAGRAM, FIGURE, HAN, LIVE, RECORD, Block, heading, pick, split_label
 from literate.chapter import Chapter, Twin
 from literate.drawing import draw
 from literate.records import caption, load, markdown
@@ -104,7 +104,8 @@ def _prose(part: Block | Twin, page: Chapter, edition: str) -> str:
         shown = markdown(table, lambda cell: pick(cell, edition).replace("|", r"\|"))
         text = f"{above}\n\n{shown}"
     elif part.kind in ("fence", "math", "html", "hr"):
-        return "" if part.info == "output" else tagged(part.text, page)
+        is_left_out = part.info == "output" or LIVE.fullmatch(part.info)
+        return "" if is_left_out else tagged(part.text, page)
     elif part.kind == "figure":
         text = _figure(part, page, edition)
     else:

@@ -8,6 +8,7 @@
 The first line of a tangled module holds a digest of the rest. It tells an edited
 module from one that is merely older than its chapter. The exercises go into one
 file, attention_book/exercises.json, which is made of the chapters and never edited.
+Blocks of JavaScript become the scripts of docs/assets/live/ in the same way.
 """
 
 import argparse
@@ -32,9 +33,10 @@ GAP = "\n\n\n"  # two blank lines, as between any two top-level definitions
 
 def tangle(chapter: Chapter, module: str) -> str:
     """The text of one of the modules that the chapter defines."""
-    body = GAP.join(block.body.strip("\n") for block in chapter.modules[module])
+    body = GAP.join(block.body.strip("\n") for block in chapter.files[module])
     how = "Edit the chapter, or edit here and run: nox -s tangle -- --stitch"
-    return f"# Made from {chapter.path.as_posix()} ({_digest(body)}). {how}\n{body}\n"
+    mark = "#" if module.endswith(".py") else "//"
+    return f"{mark} Made from {chapter.path.as_posix()} ({_digest(body)}). {how}\n{body}\n"
 
 
 def _digest(body: str) -> str:
@@ -43,7 +45,7 @@ def _digest(body: str) -> str:
 
 def _parse(text: str) -> tuple[str, str]:
     """The digest in a module's first line, and its body."""
-    header = re.match(r"# Made from \S+ \((\w+)\)\. .*\n", text)
+    header = re.match(r"(?:#|//) Made from \S+ \((\w+)\)\. .*\n", text)
     digest, end = (header[1], header.end()) if header else ("", 0)
     return digest, text[end:].rstrip("\n")
 
@@ -64,12 +66,13 @@ def stitch(chapter: Chapter, name: str, text: str) -> str:
         ChapterError: the chapter changed too, or an edit could belong to two blocks.
     """
     module, path = Path(name), chapter.path.as_posix()
-    names(text, module, 0)  # refuses what is no Python
+    if module.suffix == ".py":
+        names(text, module, 0)  # refuses what is no Python
     digest, body = _parse(text)
     if digest != _digest(_parse(tangle(chapter, name))[1]):
         fault = f"both this file and {path} changed since they were tangled"
         raise ChapterError(module, 1, f"{fault}; undo one, or merge by hand")
-    blocks = chapter.modules[name]
+    blocks = chapter.files[name]
     old = [(piece, i) for i, b in enumerate(blocks) for piece in b.body.strip("\n").split(GAP)]
     new = body.split(GAP)
     owned: list[list[str]] = [[] for _ in blocks]
@@ -130,7 +133,7 @@ def plan(
     changes: dict[str, tuple[str, str]] = {}
     problems = []
     for chapter in chapters:
-        for name in chapter.modules:
+        for name in chapter.files:
             have = read_text(Path(name), root) if (root / name).exists() else ""
             want = tangle(chapter, name)
             if edited(have, want) and stitching:
@@ -154,7 +157,7 @@ def plan(
 def differences(chapters: list[Chapter], root: Path = ROOT) -> list[str]:
     """For each module that differs from its chapter, where, how, and what to do."""
     changes, found = plan(chapters, root)
-    made = {name for chapter in chapters for name in chapter.modules}
+    made = {name for chapter in chapters for name in chapter.files}
     for name, (have, want) in changes.items():
         if name == EXERCISES or not edited(have, want):
             fault = f"{_unlike(have, want)}, and is older" if have else "1: is not there yet"

@@ -21,7 +21,7 @@ import nbformat
 from nbformat import v4
 
 from literate import ROOT, glossary, labs, summary
-from literate.blocks import DIAGRAM, FIGURE, RECORD, Block, fenced, heading, names, pick
+from literate.blocks import DIAGRAM, FIGURE, LIVE, RECORD, Block, fenced, heading, names, pick
 from literate.chapter import PACKAGE, Chapter, Twin, dotted, pages, read, read_all
 from literate.drawing import draw
 from literate.explain import explain, uses
@@ -296,6 +296,8 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
         )
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
+    if found := LIVE.fullmatch(block.info):
+        return f'<div class="live" data-live="{found[1]}"></div>'
     if block.info.startswith("python"):
         ours = localize(block.body, edition)
         return block.text if ours == block.body else fenced(block.info, ours)

@@ -138,6 +138,16 @@
     }
   });
 
+  // What moves takes the place of its picture, and is loaded when the reader comes near.
+  const near = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      near.unobserve(target);
+      import(new URL(`live/${target.dataset.live}.js`, assets)).then(({ start }) => start(target));
+    }
+  }, { rootMargin: "400px" });
+  for (const place of all(".live")) near.observe(place);
+
   // On paper everything is open, and dark on light.
   let before;
   addEventListener("beforeprint", () => {

@@ -1,0 +1,72 @@
+/** Greedy decoding and beam search, as in attention_book/generation/. */
+
+export const BOS = 1, EOS = 2;
+
+
+/** The natural logarithm of each token's probability. */
+export function logSoftmax(logits) {
+  const largest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+  const sum = logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0);
+  return logits.map((logit) => logit - largest - Math.log(sum));
+}
+
+
+/** Write the most probable token each time, up to <eos>; see(step) is called after each. */
+export function generate(model, source, { maxLength, isCausal = true, see = () => {} }) {
+  const memory = model.encode(source), caches = model.emptyCaches(), tokenIds = [];
+  let logProb = 0;
+  while (tokenIds.length < maxLength && tokenIds.at(-1) !== EOS) {
+    const logits = isCausal
+      ? model.decode([tokenIds.at(-1) ?? BOS], memory, caches)
+      : model.decode([BOS, ...tokenIds], memory, undefined, false); // all anew: the past changes
+    const logProbs = logSoftmax(logits.row(logits.rows - 1));
+    const tokenId = logProbs.indexOf(Math.max(...logProbs));
+    tokenIds.push(tokenId);
+    logProb += logProbs[tokenId];
+    see({ tokenId, logProbs });
+  }
+  return { tokenIds, logProb };
+}
+
+
+/** Keep the best hypotheses at each step, and return the best that has ended. */
+export function beamSearch(model, source, { maxLength, beamSize = 4, lengthPenalty = 0.6, see = () => {} }) {
+  const score = ({ tokenIds, logProb }, length = tokenIds.length) =>
+    logProb / ((5 + length) / 6) ** lengthPenalty;
+  const memory = model.encode(source);
+  let beam = [{ tokenIds: [], logProb: 0, caches: model.emptyCaches() }], best = null;
+  while (beam.length && !(best && score(best) >= score(beam[0], maxLength))) {
+    const candidates = beam.flatMap((parent) => {
+      const logits = model.decode([parent.tokenIds.at(-1) ?? BOS], memory, parent.caches);
+      const logProbs = logSoftmax(logits.row(0));
+      return largest(logProbs, 2 * beamSize).map((tokenId) => ({
+        tokenIds: [...parent.tokenIds, tokenId],
+        logProb: parent.logProb + logProbs[tokenId],
+        caches: parent.caches,
+      }));
+    }).sort((a, b) => b.logProb - a.logProb).slice(0, 2 * beamSize);
+    const hasEnded = ({ tokenIds }) => tokenIds.at(-1) === EOS || tokenIds.length === maxLength;
+    for (const ended of candidates.slice(0, beamSize).filter(hasEnded)) {
+      if (!best || score(ended) > score(best)) best = ended;
+    }
+    const going = candidates.filter((candidate) => !hasEnded(candidate)).slice(0, beamSize);
+    beam = going.map((child) => ({ ...child, caches: child.caches.map((cache) => cache.copy()) }));
+    see({ beam, best });
+    if (beamSize === 1 && best) break;
+  }
+  return best;
+}
+
+
+/** The places of the n largest numbers, the largest first. */
+export function largest(numbers, n) {
+  const places = [];
+  for (let i = 0; i < numbers.length; i++) {
+    if (places.length === n && numbers[i] <= numbers[places[n - 1]]) continue;
+    let place = places.findIndex((other) => numbers[other] < numbers[i]);
+    if (place < 0) place = places.length;
+    places.splice(place, 0, i);
+    places.length = Math.min(places.length, n);
+  }
+  return places;
+}

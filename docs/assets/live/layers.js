@@ -1,0 +1,204 @@
+/** The layers of a Transformer, under the names that they have in attention_book. */
+import { Matrix } from "./tensors.js";
+
+
+/** x Wᵀ + b. Two rows and four columns at a time, so that each number fetched is used often. */
+export class Linear {
+  constructor(tensors, name) {
+    this.weight = tensors[`${name}.weight`];
+    this.bias = tensors[`${name}.bias`]?.data;
+  }
+
+  forward(x) {
+    const { rows: n, columns: width, data: w } = this.weight;
+    const y = new Matrix(x.rows, n);
+    for (let i = 0; i < x.rows; i += 2) {
+      const next = Math.min(i + 1, x.rows - 1); // the last row may be its own partner
+      const first = x.row(i), second = x.row(next), above = y.row(i), below = y.row(next);
+      for (let j = 0; j < n; j += 4) {
+        let a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+        const p = j * width, q = p + width, r = q + width, s = r + width;
+        for (let k = 0; k < width; k++) {
+          const u = first[k], v = second[k];
+          a += u * w[p + k], b += u * w[q + k], c += u * w[r + k], d += u * w[s + k];
+          e += v * w[p + k], f += v * w[q + k], g += v * w[r + k], h += v * w[s + k];
+        }
+        above[j] = a, above[j + 1] = b, above[j + 2] = c, above[j + 3] = d;
+        below[j] = e, below[j + 1] = f, below[j + 2] = g, below[j + 3] = h;
+      }
+    }
+    return this.bias ? y.map((value, column) => value + this.bias[column]) : y;
+  }
+}
+
+
+export class LayerNorm {
+  constructor(tensors, name, eps = 1e-5) {
+    this.weight = tensors[`${name}.weight`].data;
+    this.bias = tensors[`${name}.bias`].data;
+    this.eps = eps;
+  }
+
+  forward(x) {
+    const means = [], scales = [];
+    for (let i = 0; i < x.rows; i++) {
+      const row = x.row(i);
+      const mean = row.reduce((sum, value) => sum + value, 0) / x.columns;
+      const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / x.columns;
+      means.push(mean), scales.push(1 / Math.sqrt(variance + this.eps));
+    }
+    return x.map((value, j, i) => (value - means[i]) * scales[i] * this.weight[j] + this.bias[j]);
+  }
+}
+
+
+/** Turn scores into weights that sum to 1; a score of -Infinity weighs nothing. */
+export function softmax(scores) {
+  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+  const powers = scores.map((score) => Math.exp(score - largest));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
+}
+
+
+/** The keys and values of one layer so far. */
+export class KeyValueCache {
+  constructor(key = null, value = null) {
+    Object.assign(this, { key, value });
+  }
+
+  get length() {
+    return this.key?.rows ?? 0;
+  }
+
+  append(kv) {
+    this.key = this.key ? this.key.above(kv.key) : kv.key;
+    this.value = this.value ? this.value.above(kv.value) : kv.value;
+    return this;
+  }
+
+  copy() {
+    return new KeyValueCache(this.key, this.value);
+  }
+}
+
+
+/** Multi-head attention. A reader may temper its softmax, or silence some of its heads. */
+export class MultiHeadAttention {
+  constructor(tensors, name, nHeads) {
+    this.qProj = new Linear(tensors, `${name}.q_proj`);
+    this.kvProj = new Linear(tensors, `${name}.kv_proj`);
+    this.outProj = new Linear(tensors, `${name}.out_proj`);
+    this.nHeads = nHeads;
+    this.temperature = 1;
+    this.silent = new Set();
+    this.weights = []; // of each head in the last call: a row for each query
+  }
+
+  keysAndValues(memory) {
+    const both = this.kvProj.forward(memory), d = both.columns / 2;
+    const key = new Matrix(both.rows, d), value = new Matrix(both.rows, d);
+    for (let i = 0; i < both.rows; i++) {
+      key.row(i).set(both.row(i).subarray(0, d));
+      value.row(i).set(both.row(i).subarray(d));
+    }
+    return { key, value };
+  }
+
+  /** Let head h of each query attend to the keys; a causal query sees none after its own place. */
+  attend(query, { key, value }, isCausal) {
+    const dK = query.columns / this.nHeads, heads = new Matrix(query.rows, query.columns);
+    const scale = 1 / Math.sqrt(dK) / this.temperature;
+    this.weights = [];
+    for (let h = 0; h < this.nHeads; h++) {
+      const weights = new Matrix(query.rows, key.rows), start = h * dK, end = start + dK;
+      for (let i = 0; i < query.rows; i++) {
+        const q = query.row(i), last = isCausal ? key.rows - query.rows + i : key.rows;
+        const scores = weights.row(i).map((_, j) => {
+          if (j > last) return -Infinity;
+          const k = key.row(j);
+          let score = 0;
+          for (let c = start; c < end; c++) score += q[c] * k[c];
+          return score * scale;
+        });
+        weights.row(i).set(softmax(scores));
+        if (this.silent.has(h)) continue;
+        weights.row(i).forEach((weight, j) => {
+          const v = value.row(j), head = heads.row(i);
+          for (let c = start; c < end; c++) head[c] += weight * v[c];
+        });
+      }
+      this.weights.push(weights);
+    }
+    return heads;
+  }
+
+  /** Let each row of x attend to memory, given as keys and values, or to x and what cache holds. */
+  forward(x, { memory, cache, isCausal = false } = {}) {
+    const query = this.qProj.forward(x);
+    const kv = memory ?? this.keysAndValues(x);
+    const heads = this.attend(query, cache ? cache.append(kv) : kv, isCausal);
+    const isSilent = this.silent.size === this.nHeads; // then the bias is silent too
+    return isSilent ? new Matrix(x.rows, x.columns) : this.outProj.forward(heads);
+  }
+}
+
+
+export class FeedForward {
+  constructor(tensors, name, activation = relu) {
+    this.upProj = new Linear(tensors, `${name}.up_proj`);
+    this.downProj = new Linear(tensors, `${name}.down_proj`);
+    this.activation = activation;
+  }
+
+  forward(x) {
+    return this.downProj.forward(this.upProj.forward(x).map(this.activation));
+  }
+}
+
+
+export const relu = (x) => Math.max(0, x);
+
+
+/** x + sublayer(LayerNorm(x)). */
+export class PreNorm {
+  constructor(tensors, name, eps) {
+    this.norm = new LayerNorm(tensors, `${name}.norm`, eps);
+  }
+
+  forward(x, sublayer) {
+    return x.plus(sublayer(this.norm.forward(x)));
+  }
+}
+
+
+export class EncoderLayer {
+  constructor(tensors, name, nHeads, { activation, eps } = {}) {
+    this.selfAttention = new MultiHeadAttention(tensors, `${name}.self_attention`, nHeads);
+    this.feedForward = new FeedForward(tensors, `${name}.feed_forward`, activation);
+    this.residuals = [0, 1].map((n) => new PreNorm(tensors, `${name}.residuals.${n}`, eps));
+  }
+
+  forward(x) {
+    const [addAttention, addFeedForward] = this.residuals;
+    x = addAttention.forward(x, (y) => this.selfAttention.forward(y));
+    return addFeedForward.forward(x, (y) => this.feedForward.forward(y));
+  }
+}
+
+
+export class DecoderLayer {
+  constructor(tensors, name, nHeads) {
+    this.selfAttention = new MultiHeadAttention(tensors, `${name}.self_attention`, nHeads);
+    this.crossAttention = new MultiHeadAttention(tensors, `${name}.cross_attention`, nHeads);
+    this.feedForward = new FeedForward(tensors, `${name}.feed_forward`);
+    this.residuals = [0, 1, 2].map((n) => new PreNorm(tensors, `${name}.residuals.${n}`));
+  }
+
+  forward(x, memory, cache, isCausal = true) {
+    const [addSelf, addCross, addFeedForward] = this.residuals;
+    x = addSelf.forward(x, (y) => this.selfAttention.forward(y, { cache, isCausal }));
+    x = addCross.forward(x, (y) => this.crossAttention.forward(y, { memory }));
+    return addFeedForward.forward(x, (y) => this.feedForward.forward(y));
+  }
+}

@@ -1,0 +1,56 @@
+/** The whole Transformer, as in attention_book/models/transformer.py. */
+import { DecoderLayer, EncoderLayer, KeyValueCache, LayerNorm, Linear } from "./layers.js";
+import { Matrix } from "./tensors.js";
+
+
+/** Token embeddings, times √d_model, plus sines and cosines of their positions. */
+export class Embedding {
+  constructor(tensors, name) {
+    this.table = tensors[`${name}.tokens.weight`];
+  }
+
+  forward(tokenIds, offset = 0) {
+    const d = this.table.columns, x = new Matrix(tokenIds.length, d);
+    tokenIds.forEach((id, i) => x.row(i).set(this.table.row(id)));
+    return x.map((value, j, i) => {
+      const angle = (offset + i) * 10_000 ** (-(j - j % 2) / d);
+      return value * Math.sqrt(d) + (j % 2 ? Math.cos(angle) : Math.sin(angle));
+    });
+  }
+}
+
+
+export class Transformer {
+  /** From a file that attention_book has written: layers with the norm first, one vocabulary. */
+  constructor({ tensors, metadata }) {
+    const config = JSON.parse(metadata.config), { n_layers: depth, n_heads: nHeads } = config;
+    this.config = config;
+    this.embedding = new Embedding(tensors, "model.target_embedding");
+    this.output = new Linear({ "output.weight": this.embedding.table }, "output");
+    const stack = (Layer, side, n) => Array.from({ length: n }, (_, i) =>
+      new Layer(tensors, `model.${side}.layers.${i}`, nHeads));
+    this.encoder = stack(EncoderLayer, "encoder", depth);
+    this.decoder = stack(DecoderLayer, "decoder", config.n_decoder_layers ?? depth);
+    this.encoderNorm = new LayerNorm(tensors, "model.encoder.norm");
+    this.decoderNorm = new LayerNorm(tensors, "model.decoder.norm");
+  }
+
+  /** The keys and values of the source, for the cross-attention of each decoder layer. */
+  encode(source) {
+    const x = this.encoder.reduce((x, layer) => layer.forward(x), this.embedding.forward(source));
+    const memory = this.encoderNorm.forward(x);
+    return this.decoder.map((layer) => layer.crossAttention.keysAndValues(memory));
+  }
+
+  /** The logits after each token of the target; caches hold the tokens before. */
+  decode(target, memory, caches = this.emptyCaches(), isCausal = true) {
+    const x = this.decoder.reduce(
+      (x, layer, i) => layer.forward(x, memory[i], caches[i], isCausal),
+      this.embedding.forward(target, caches[0].length));
+    return this.output.forward(this.decoderNorm.forward(x));
+  }
+
+  emptyCaches() {
+    return this.decoder.map(() => new KeyValueCache());
+  }
+}
