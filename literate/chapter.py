@@ -26,7 +26,7 @@ SOURCE = Path("docs/source")  # pages of code that no reader of the book need re
 PACKAGE = "attention_book"
 SCRIPTS = "docs/assets/live"  # what runs in the reader's browser
 LISTED = re.compile(r"^ +- (\S+\.md)$", re.M)  # a page in the navigation
-NO_CHAPTER = re.compile(r"(.*/)?index\.md|api/.*|(?:glossary|history)\.md")
+NO_CHAPTER = re.compile(r"(.*/)?index\.md|(?:api|live)/.*|(?:glossary|history)\.md")
 
 
 class Twin(NamedTuple):

@@ -1,12 +1,13 @@
 """What stands at the root of the site: the page that picks an edition, and what crawlers read."""
 
 import re
+import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from literate import ROOT, labs, summary
 from literate.blocks import pick
-from literate.chapter import order, read, read_all
+from literate.chapter import PACKAGE, order, read, read_all
 from literate.weave import EDITIONS, title_of
 
 
@@ -30,6 +31,9 @@ def write_root(site: Path, url: str) -> None:
     (site / "robots.txt").write_text(ROBOTS + maps, "utf-8")
     (site / "llms.txt").write_text(llms(url), "utf-8")
     (site / ".nojekyll").touch()
+    (site / "models").mkdir()  # which both editions run in the browser
+    for model in (ROOT / PACKAGE / "models").glob("*.safetensors"):
+        shutil.copy(model, site / "models")
 
 
 def llms(url: str) -> str:

@@ -1,3 +1,4 @@
+// Made from docs/source/live-parts.md (a78423945a63). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** Greedy decoding and beam search, as in attention_book/generation/. */
 
 export const BOS = 1, EOS = 2;

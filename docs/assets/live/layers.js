@@ -1,3 +1,4 @@
+// Made from docs/fast/browser.md (100e40f12e7e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** The layers of a Transformer, under the names that they have in attention_book. */
 import { Matrix } from "./tensors.js";
 

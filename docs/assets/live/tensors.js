@@ -1,3 +1,4 @@
+// Made from docs/fast/browser.md (963ac54b2903). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** Matrices, and the safetensors files that hold them, as in attention_book/io/tensors.py. */
 
 

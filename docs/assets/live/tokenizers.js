@@ -1,5 +1,7 @@
+// Made from docs/source/live-parts.md (0eaf07cddbc9). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** Texts to token ids and back, as in attention_book/tokenizers/. */
 
+const BETWEEN = "\u0100"; // no byte
 const HAN = "\\u3400-\\u4dbf\\u4e00-\\u9fff";
 const LETTER = "[\\p{L}\\p{Nl}\\p{No}]";
 const PARTS = new RegExp(
@@ -14,7 +16,7 @@ export const isChinese = (text) => new RegExp(`[${HAN}]`).test(text);
 /** Pieces of words as tokens, found by byte-pair encoding. A piece is its bytes, each a character. */
 export class BPETokenizer {
   constructor({ merges, prefixes }) {
-    this.ranks = new Map(merges.map((pair, rank) => [pair.join("\n"), rank]));
+    this.ranks = new Map(merges.map((pair, rank) => [pair.join(BETWEEN), rank]));
     this.prefixes = prefixes;
     const single = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));
     const special = ["<pad>", "<bos>", "<eos>", ...prefixes];
@@ -36,10 +38,10 @@ export class BPETokenizer {
   cut(part) {
     let row = [...new TextEncoder().encode(part)].map((byte) => String.fromCharCode(byte));
     for (;;) {
-      const ranks = row.slice(1).map((piece, i) => this.ranks.get(`${row[i]}\n${piece}`) ?? Infinity);
+      const ranks = row.slice(1).map((piece, i) => this.ranks.get(row[i] + BETWEEN + piece) ?? Infinity);
       const best = Math.min(...ranks);
       if (best === Infinity) return row.map((piece) => this.tokenIds.get(piece));
-      const [pair] = [ranks.indexOf(best)], [first, second] = [row[pair], row[pair + 1]];
+      const at = ranks.indexOf(best), first = row[at], second = row[at + 1];
       const merged = [row[0]];
       for (const piece of row.slice(1)) {
         if (merged.at(-1) === first && piece === second) merged[merged.length - 1] += piece;

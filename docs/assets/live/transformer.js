@@ -1,3 +1,4 @@
+// Made from docs/fast/browser.md (cee0e4938beb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** The whole Transformer, as in attention_book/models/transformer.py. */
 import { DecoderLayer, EncoderLayer, KeyValueCache, LayerNorm, Linear } from "./layers.js";
 import { Matrix } from "./tensors.js";
@@ -20,10 +21,18 @@ export class Embedding {
 }
 
 
+const KNOWN = {
+  norm: "pre", feed_forward: "relu", positions: "sinusoidal", share_embeddings: true, n_kv_heads: null,
+};
+
+
 export class Transformer {
-  /** From a file that attention_book has written: layers with the norm first, one vocabulary. */
+  /** From a file that attention_book has written: the norm first, one vocabulary for both sides. */
   constructor({ tensors, metadata }) {
     const config = JSON.parse(metadata.config), { n_layers: depth, n_heads: nHeads } = config;
+    for (const [name, wanted] of Object.entries(KNOWN)) {
+      if (config[name] !== wanted) throw new Error(`wanted ${name} ${wanted}, got ${config[name]}`);
+    }
     this.config = config;
     this.embedding = new Embedding(tensors, "model.target_embedding");
     this.output = new Linear({ "output.weight": this.embedding.table }, "output");
@@ -48,6 +57,16 @@ export class Transformer {
       (x, layer, i) => layer.forward(x, memory[i], caches[i], isCausal),
       this.embedding.forward(target, caches[0].length));
     return this.output.forward(this.decoderNorm.forward(x));
+  }
+
+  /** Each multi-head attention, by the name that attention_book gives it. */
+  get attentions() {
+    const entries = this.encoder.map((layer, i) =>
+      [`encoder.layers.${i}.self_attention`, layer.selfAttention]);
+    this.decoder.forEach((layer, i) => entries.push(
+      [`decoder.layers.${i}.self_attention`, layer.selfAttention],
+      [`decoder.layers.${i}.cross_attention`, layer.crossAttention]));
+    return Object.fromEntries(entries);
   }
 
   emptyCaches() {

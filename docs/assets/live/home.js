@@ -1,0 +1,43 @@
+/** The first thing on the home page: a sentence of one's own, translated, in place of the picture. */
+import { Asker, share } from "./asking.js";
+import { drawLines } from "./maps.js";
+import { isChinese, make, pick } from "./page.js";
+import { sayDoubt } from "./translate.js";
+
+const NAME = "decoder.layers.1.cross_attention";
+
+
+export function start(place) {
+  const figure = place.previousElementSibling, picture = figure.firstElementChild;
+  const text = make("input", { type: "text", maxlength: 200, autocomplete: "off", spellcheck: "false",
+    value: isChinese ? "这本书很有意思。" : "This book is very interesting.",
+    "aria-label": pick("要翻译的句子，中文或英文 | A sentence to translate, English or Chinese"),
+    input: () => asker.worker && ask() });
+  const button = make("button", { type: "submit" }, pick("翻译 | Translate"));
+  const says = make("p", { class: "says", role: "status" },
+    pick("写一句话，模型（8 MB）取来以后在你的浏览器里翻译。 | Write a sentence. The model (8 MB) is fetched and translates it in your browser."));
+  figure.insertBefore(place, figure.querySelector("figcaption"));
+  place.append(make("form", { class: "row ask", submit: (event) => { event.preventDefault(); ask() } }, text, button), says);
+
+  const asker = new Asker({
+    progress: (share) => { says.textContent = pick("正在取模型 | Fetching the model") + ` ${Math.round(100 * share)}%` },
+    answer: show,
+    fail: (why) => { says.textContent = pick(`出错了：${why} | It failed: ${why}`) },
+  });
+
+  function ask() {
+    if (text.value.trim()) asker.ask({ text: text.value.trim() });
+  }
+
+  function show(found) {
+    const heads = found.weights[NAME], width = found.source.length;
+    const mean = (i, j) => heads.reduce((sum, weights) => sum + weights[i * width + j], 0) / heads.length;
+    const label = pick("译文的每个词元看原文的哪里 | Where in the source each token of the translation looks");
+    picture.style.minHeight ||= `${picture.getBoundingClientRect().height}px`;
+    picture.replaceChildren(drawLines(found.target, found.source, mean, label));
+    picture.classList.add("live");
+    const link = make("a", { href: `live/translate/${share({ text: text.value })}` },
+      pick("每个头都看看，再弄坏它 | See every head, and break it"));
+    says.replaceChildren(make("b", {}, found.text), ` ${sayDoubt(found)} `, link);
+  }
+}

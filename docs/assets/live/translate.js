@@ -1,0 +1,215 @@
+/** A sentence translated as one types, every head to be looked at, and parts to be broken. */
+import { asked, Asker, share } from "./asking.js";
+import { drawLines, drawMap, drawThumbnail } from "./maps.js";
+import { isChinese, make, pick, settle } from "./page.js";
+
+const EXAMPLES = ["She is reading a book in the library.", "我昨天在花园里找到了一把钥匙。",
+  "I don't know where Tom lives.", "这本书很有意思。"];
+const TEMPERATURES = [0.25, 0.5, 1, 2, 4];
+const SIDES = {
+  encoder: "编码器，自注意力 | Encoder, self-attention",
+  self: "解码器，自注意力 | Decoder, self-attention",
+  cross: "解码器，交叉注意力 | Decoder, cross-attention",
+};
+const sideOf = (name) => name.startsWith("encoder") ? "encoder" : name.includes("cross") ? "cross" : "self";
+const layerOf = (name) => Number(name.match(/\d+/)[0]);
+const nameOf = (name, head) => pick(SIDES[sideOf(name)]) + pick(
+  `，第 ${layerOf(name) + 1} 层，第 ${head + 1} 个头 | , layer ${layerOf(name) + 1}, head ${head + 1}`);
+const percent = (x) => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
+
+
+/** What the package says, too: how likely the translation is right, or what it has lost. */
+export function sayDoubt({ confidence, isSure, lost }) {
+  const sure = `${Math.round(100 * confidence)}%`;
+  if (lost.length) {
+    return pick(`这一句没有把握，丢了：${lost.join("、")} | not sure of this one: it has lost ${lost.join(", ")}`);
+  }
+  return isSure ? pick(`有把握（${sure}） | sure of this one (${sure})`)
+    : pick(`这一句没有把握（${sure}） | not sure of this one (${sure})`);
+}
+
+
+export function start(place) {
+  const state = {
+    text: EXAMPLES[isChinese ? 1 : 0], beamSize: 1, silent: {}, temperature: 1, isCausal: true, leftOut: [],
+    name: "decoder.layers.1.cross_attention", head: 0, step: null, row: 0, ...asked(),
+  };
+  let found = null;
+
+  // What one asks.
+  const text = make("input", { type: "text", value: state.text, maxlength: 200, autocomplete: "off", spellcheck: "false",
+    "aria-label": pick("要翻译的句子，中文或英文 | A sentence to translate, English or Chinese"),
+    input: () => ask({ text: text.value, leftOut: [] }) });
+  const load = make("button", { click: () => ask() }, pick("翻译（先取 8 MB 的模型） | Translate (fetches a model of 8 MB)"));
+  const examples = EXAMPLES.map((example) => make("button", {
+    click: () => { text.value = example; ask({ text: example, leftOut: [] }) } }, example));
+  const beams = make("select", { change: () => ask({ beamSize: Number(beams.value) }) },
+    ...[1, 2, 4, 8].map((n) => make("option", { value: n, selected: n === state.beamSize },
+      n === 1 ? pick("贪心 | greedy") : pick(`束宽 ${n} | beam of ${n}`))));
+  const status = make("p", { class: "says", role: "status" });
+
+  // What comes out.
+  const result = make("p", { class: "result", "aria-live": "polite" });
+  const doubt = make("p", { class: "says" });
+  const words = make("div", { class: "tokens" }), rivals = make("p", { class: "says", "aria-live": "polite" });
+  const others = make("ol", { class: "says" });
+  const heads = make("div", { class: "heads" });
+  const title = make("p", { class: "says" });
+  const lines = make("div", { class: "lines" }), map = make("div", { class: "map" });
+  const cell = make("output", { class: "says" });
+  const slider = make("input", { type: "range", min: 0, input: () => { state.step = Number(slider.value); paint() } });
+  const cache = make("div"), kept = make("output", { class: "says" });
+
+  // What one breaks.
+  const one = make("button", { click: () => silence([state.head]) });
+  const layer = make("button", { click: () => silence([0, 1, 2, 3]) });
+  const heat = make("input", { type: "range", min: 0, max: 4, value: TEMPERATURES.indexOf(state.temperature),
+    input: () => ask({ temperature: TEMPERATURES[heat.value] }) });
+  const mask = make("input", { type: "checkbox", checked: !state.isCausal,
+    change: () => ask({ isCausal: !mask.checked }) });
+  const source = make("div", { class: "tokens" });
+  const mend = make("button", { click: () => {
+    heat.value = 2, mask.checked = false;
+    ask({ silent: {}, temperature: 1, isCausal: true, leftOut: [] });
+  } }, pick("全部复原 | Mend everything"));
+  const broken = make("p", { class: "says", "aria-live": "polite" });
+
+  const link = make("button", { click: async () => {
+    history.replaceState(null, "", share(state));
+    await navigator.clipboard?.writeText(location.href).catch(() => {});
+    link.textContent = pick("链接已复制 | Link copied");
+    setTimeout(() => { link.textContent = pick("复制链接 | Copy a link") }, 2000);
+  } }, pick("复制链接 | Copy a link"));
+  const svg = make("button", { click: () => {
+    const drawing = lines.querySelector("svg").cloneNode(true);
+    drawing.style.cssText = "--a: #7446ad; color: #1d1b16; font: 14px sans-serif; background: #fff";
+    const file = new Blob([new XMLSerializer().serializeToString(drawing)], { type: "image/svg+xml" });
+    const anchor = make("a", { href: URL.createObjectURL(file), download: "attention.svg" });
+    anchor.click();
+    URL.revokeObjectURL(anchor.href);
+  } }, pick("下载这张图（SVG） | Download this picture (SVG)"));
+
+  const after = make("div", { hidden: true },
+    result, doubt, words, rivals, others,
+    make("h3", {}, pick("每个头看哪里 | Where each head looks")), heads, title,
+    make("div", { class: "views" }, lines, make("div", {}, map, cell)),
+    make("div", { class: "row" }, link, svg),
+    make("h3", {}, pick("一步一步重放 | Replay, step by step")),
+    make("label", { class: "row" }, pick("写到第几个词元 | Tokens written"), slider), cache, kept,
+    make("h3", {}, pick("弄坏它 | Break it")),
+    make("div", { class: "row" }, one, layer),
+    make("label", { class: "row" }, pick("所有注意力的温度 | Temperature of all attention"), heat, make("output", { class: "degrees" })),
+    make("label", { class: "row" }, mask, pick("解码器不用因果掩码 | No causal mask in the decoder")),
+    make("p", { class: "says" }, pick("点一下原文的词元，把它从输入里去掉： | Press a token of the source to leave it out:")), source,
+    broken, make("div", { class: "row" }, mend));
+  settle(place, make("div", { class: "row ask" }, text, load),
+    make("div", { class: "row" }, ...examples, make("label", {}, pick("解码 | Decoding"), " ", beams)), status, after);
+
+  const asker = new Asker({
+    progress: (share) => { status.textContent = pick("正在取模型 | Fetching the model") + ` ${percent(share)}` },
+    answer: (answer) => {
+      found = answer;
+      status.textContent = pick(`用了 ${Math.round(found.milliseconds)} 毫秒，在你的机器上。 | It took ${Math.round(found.milliseconds)} ms on your machine.`);
+      load.hidden = true, after.hidden = false;
+      state.step = null;
+      paint();
+    },
+    fail: (why) => { status.textContent = pick(`出错了：${why} | It failed: ${why}`) },
+  });
+
+  function ask(changes = {}) {
+    Object.assign(state, changes);
+    const { text, beamSize, silent, temperature, isCausal, leftOut } = state;
+    if (text.trim()) asker.ask({ text: text.trim(), beamSize, silent, temperature, isCausal, leftOut });
+  }
+
+  function silence(heads) {
+    const silent = new Set(state.silent[state.name]);
+    const isOn = heads.every((head) => silent.has(head));
+    heads.forEach((head) => silent[isOn ? "delete" : "add"](head));
+    ask({ silent: { ...state.silent, [state.name]: [...silent].sort() } });
+  }
+
+  function look(changes) {
+    Object.assign(state, changes);
+    paint();
+  }
+
+  /** What the chosen head compares: its rows, its columns and the weights between them. */
+  function view() {
+    const written = state.step ?? found.target.length, side = sideOf(state.name);
+    const rows = side === "encoder" ? found.source : found.target.slice(0, written);
+    const before = ["<bos>", ...found.target];
+    const columns = side === "self" ? before.slice(0, state.isCausal ? written : found.target.length) : found.source;
+    const width = side === "self" ? found.target.length : columns.length;
+    const weights = found.weights[state.name][state.head];
+    return { rows, columns, weight: (i, j) => weights[i * width + j] };
+  }
+
+  function paint() {
+    const written = state.step ?? found.target.length, isWhole = written === found.target.length;
+    state.row = Math.min(state.row, Math.max(0, written - 1));
+    result.textContent = isWhole ? found.text : found.target.slice(0, written).join("").trim() || "…";
+    doubt.textContent = sayDoubt(found);
+    words.replaceChildren(...found.rivals.slice(0, written).map(([{ token, probability }], i) =>
+      make("button", { "aria-pressed": `${i === state.row}`, style: `--weight: ${probability}`,
+        click: () => look({ row: i }), focus: () => tell(i), pointerenter: () => tell(i) }, token)));
+    tell(state.row);
+    others.hidden = state.beamSize === 1;
+    others.replaceChildren(...found.hypotheses.map(({ text, logProb }) =>
+      make("li", {}, `${text}  ${logProb.toFixed(2)}`)));
+    paintHeads();
+    const { rows, columns, weight } = view();
+    title.textContent = nameOf(state.name, state.head);
+    lines.replaceChildren(drawLines(rows, columns, weight, title.textContent, sideOf(state.name) === "encoder" ? -1 : state.row));
+    map.replaceChildren(drawMap(rows, columns, weight, title.textContent, (i, j) => {
+      cell.textContent = `${rows[i].trim()} → ${columns[j].trim()}: ${weight(i, j).toFixed(3)}`;
+    }));
+    cell.textContent = "";
+    slider.max = found.target.length, slider.value = written;
+    paintCache(written);
+    paintBroken();
+  }
+
+  function tell(i) {
+    const list = found.rivals[i]?.map(({ token, probability }) => `${token.trim()} ${percent(probability)}`);
+    rivals.textContent = list ? pick("这一步最可能的词元： | Most probable at this step: ") + list.join("  ·  ") : "";
+  }
+
+  function paintHeads() {
+    const focused = heads.contains(document.activeElement) ? document.activeElement.dataset.at : null;
+    heads.replaceChildren(...Object.entries(SIDES).map(([side, label]) => make("div", {},
+      make("p", { class: "says" }, pick(label)),
+      make("div", { class: "thumbnails" }, ...Object.entries(found.weights)
+        .filter(([name]) => sideOf(name) === side)
+        .flatMap(([name, all]) => all.map((weights, head) => make("button", {
+          "aria-pressed": `${name === state.name && head === state.head}`, "data-at": `${name} ${head}`,
+          class: state.silent[name]?.includes(head) ? "silent" : "", "aria-label": nameOf(name, head),
+          title: nameOf(name, head), click: () => look({ name, head }),
+        }, drawThumbnail(weights, sideOf(name) === "encoder" ? found.source.length : found.target.length))))))));
+    heads.querySelector(`[data-at="${focused}"]`)?.focus();
+  }
+
+  function paintCache(written) {
+    const n = found.source.length, depth = 2, d = 256;
+    const cells = (count, kind) => Array.from({ length: count }, () => make("i", { class: kind }));
+    cache.replaceChildren(make("div", { class: "cells", role: "img", "aria-label": kept.textContent },
+      ...cells(n, "k"), ...cells(n, "v"), make("b"), ...cells(written, "k"), ...cells(written, "v")));
+    const numbers = (2 * depth * d * (n + written)).toLocaleString();
+    kept.textContent = pick(`键值缓存：原文 ${n} 个词元的键和值，算一次；译文 ${written} 个，每步添一个。两层合起来 ${numbers} 个数。 | Key–value cache: keys and values of ${n} source tokens, computed once, and of ${written} written tokens, one more at each step. ${numbers} numbers in both layers together.`);
+  }
+
+  function paintBroken() {
+    const silent = state.silent[state.name] ?? [];
+    one.textContent = silent.includes(state.head) ? pick("恢复这个头 | Restore this head") : pick("关掉这个头 | Silence this head");
+    layer.textContent = silent.length === 4 ? pick("恢复这一层的头 | Restore this layer's heads") : pick("关掉这一层所有的头 | Silence all heads of this layer");
+    place.querySelector(".degrees").textContent = state.temperature;
+    source.replaceChildren(...found.all.map((token, i) => make("button", {
+      "aria-pressed": `${state.leftOut.includes(i)}`, class: state.leftOut.includes(i) ? "left" : "",
+      click: () => ask({ leftOut: state.leftOut.includes(i) ? state.leftOut.filter((j) => j !== i) : [...state.leftOut, i] }),
+    }, token)));
+    broken.textContent = "";
+  }
+
+  if (asked().text) ask();
+}
