@@ -3,12 +3,16 @@
 A task begins with `**练习 1，题目。** …` and its twin `**Exercise 1: title.** …`. Three Python
 fences follow, each with the exercise's id: `exercise="multi-head-1"` holds the stub, then, folded,
 `check="multi-head-1"` tests the names that the stub defines, and `answer="multi-head-1"` defines them.
+A fold with a hint may stand below the stub.
+
+A title that ends with stars, one to three for how hard it is, makes the task a step: its stub, check
+and answer may use what the steps above it on the page define. The stub may be code with a bug.
 """
 
 import ast
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import dropwhile, takewhile, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +25,9 @@ TASKS = (
     re.compile(r"\*\*Exercise (\d+): (.+?)(?:\.|(?<=[?!]))\*\*\s*"),
 )
 FORM = "`**练习 {0}，题目。** …` and its twin `**Exercise {0}: title.** …`"
+HINT = "/// details | 提示 | Hint"
 FOLDS = {"check": "/// details | 检查 | Check", "answer": "/// details | 答案 | Answer"}
+STARS = re.compile(r"[^★]+ (★{1,3})")
 # A link or emphasis, of which the text is left; or code or a formula, left as they are.
 MARKS = re.compile(
     r"\[((?:`[^`]*`|[^]`])*)\](?:\([^)]*\)|\[[^]]*\])|\*\*(.+?)\*\*|(`+)(?:.|\n)*?\3|\$[^$]+\$"
@@ -37,11 +43,18 @@ class Exercise(NamedTuple):
     stub: Block
     check: Block
     answer: Block
+    hint: tuple[str, str] = ("", "")
+    above: "tuple[Exercise, ...]" = ()  # the steps that it builds on
 
     @property
     def wanted(self) -> list[str]:
-        """The names that the stub defines: all that the check is given."""
+        """The names that the stub defines; a check is given these and those of the steps above."""
         return names(self.stub.body, Path(), 0, imports=False)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a step of a ladder."""
+        return "★" in self.title[0]
 
 
 def find(path: Path, parts: Sequence[Block | Twin]) -> list[Exercise]:
@@ -68,13 +81,17 @@ def find(path: Path, parts: Sequence[Block | Twin]) -> list[Exercise]:
                 raise ChapterError(path, block.line, fault)
         own = parts[start : starts[number] if number < len(starts) else None]
         if any(isinstance(part, Block) and part.role for part in own):
-            found.append(_exercise(path, own, f"{path.stem}-{number}"))
+            one = _exercise(path, own, f"{path.stem}-{number}")
+            steps = [other for other in found if one.is_step and other.is_step]
+            found.append(one._replace(above=tuple(steps)))
     return found
 
 
 def _fences(path: Path, parts: Sequence[Block | Twin], id_: str) -> dict[str, Block]:
     """The stub, the check and the answer of an exercise, which follow its task in this order."""
     wanted = [f'```python exercise="{id_}"']
+    if any(isinstance(part, Block) and part.text == HINT for part in parts):
+        wanted += [HINT, "///"]
     for role, fold in FOLDS.items():
         wanted += [fold, f'```python {role}="{id_}"', "///"]
     marks = [p for p in parts if isinstance(p, Block) and (p.role or p.kind in ("open", "close"))]
@@ -106,14 +123,31 @@ def _exercise(path: Path, parts: Sequence[Block | Twin], id_: str) -> Exercise:
         fault = f"the answer does not define {', '.join(sorted(missing))}, as the stub does"
         raise ChapterError(path, answer.line, fault)
     (title, text), (title_en, text_en) = _task(task, 0), _task(task, 1)
-    return Exercise(stub.id, (title, title_en), (text, text_en), stub, check, answer)
+    stars = [STARS.fullmatch(half) for half in (title, title_en) if "★" in title + title_en]
+    if len({found and found[1] for found in stars}) > 1 or None in stars:
+        fault = "both titles end with a space and the same 1 to 3 stars"
+        raise ChapterError(path, stub.line, fault)
+    hint, hint_en = (plain(_texts(_hint(parts), language)) for language in (0, 1))
+    both = (title, title_en), (text, text_en)
+    return Exercise(stub.id, *both, stub, check, answer, (hint, hint_en))
+
+
+def _hint(parts: Sequence[Block | Twin]) -> Sequence[Block | Twin]:
+    """What stands in the fold of the hint, if there is one."""
+    fold = dropwhile(lambda part: getattr(part, "text", "") != HINT, parts)
+    return [*takewhile(lambda part: getattr(part, "kind", "") != "close", fold)][1:]
 
 
 def _task(parts: Sequence[Block | Twin], language: int) -> tuple[str, str]:
     """The title of a task and its text, in one language."""
-    texts = [part.text if isinstance(part, Block) else part[language].text for part in parts]
-    _, title, text = TASKS[language].split("\n\n".join(texts), maxsplit=1)[1:]
+    _, title, text = TASKS[language].split(_texts(parts, language), maxsplit=1)[1:]
     return plain(title), plain(text)
+
+
+def _texts(parts: Sequence[Block | Twin], language: int) -> str:
+    """What parts say in one language."""
+    texts = [part.text if isinstance(part, Block) else part[language].text for part in parts]
+    return "\n\n".join(texts)
 
 
 def _parse(path: Path, block: Block) -> ast.Module:

@@ -118,14 +118,20 @@ class DiffersError(ChapterError):
 
 
 def solve(exercise: Exercise, code: Block, path: Path) -> None:
-    """Run a stub or an answer in a new module, then the check with the names wanted of it alone."""
+    """Run a stub or an answer in a new module, then the check with the names wanted of it alone.
+
+    Above a step stand in its module, as in a reader's file, the answers of those that it builds on.
+    """
     spaces: list[dict[str, Any]] = []
-    for block in (code, exercise.check):
-        module = types.ModuleType(f"{block.role}_{exercise.id}".replace("-", "_"))
-        module.__dict__.update({name: spaces[0][name] for name in exercise.wanted if spaces})
+    wanted = [name for one in (*exercise.above, exercise) for name in one.wanted]
+    answers = [one.answer for one in exercise.above]
+    for blocks in ([*answers, code], [exercise.check]):
+        module = types.ModuleType(f"{blocks[-1].role}_{exercise.id}".replace("-", "_"))
+        module.__dict__.update({name: spaces[0][name] for name in wanted if spaces})
         sys.modules[module.__name__] = module
-        source = "\n" * block.line + block.body
-        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+        for block in blocks:
+            source = "\n" * block.line + block.body
+            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
         spaces.append(module.__dict__)
 
 

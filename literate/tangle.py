@@ -20,6 +20,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from literate import ROOT
 from literate.blocks import ChapterError, heading, names
@@ -104,7 +105,7 @@ def stitch(chapter: Chapter, name: str, text: str) -> str:
 
 def exercises(chapters: list[Chapter]) -> str:
     """All exercises with what `attention-book exercise` and `check` need: all but the answers."""
-    found = {}
+    found: dict[str, Any] = {}
     for chapter in chapters:
         text = refer(chapter.text, chapter).replace("\N{NO-BREAK SPACE}", " ")
         numbered = replace(chapter, text=text)  # a terminal shows no links
@@ -119,6 +120,10 @@ def exercises(chapters: list[Chapter]) -> str:
                 "stub": exercise.stub.body.splitlines(),
                 "check": exercise.check.body.splitlines(),
             }
+            if exercise.above:
+                found[exercise.id]["after"] = exercise.above[-1].id
+            if any(exercise.hint):
+                found[exercise.id]["hint"] = _pair(exercise.hint)
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -43,6 +43,23 @@ PEEL = {
     ],
 }
 
+# A step that builds on it.
+PEEL_TWICE = PEEL | {
+    "title": {"zh": "再削 ★★", "en": "peel again ★★"},
+    "after": "quince-1",
+    "hint": {"zh": "削两次。\n\n真的。", "en": "Peel twice.\n\nReally."},
+    "names": ["peel_twice"],
+    "stub": [
+        "def peel_twice(n):",
+        '    """Less and less."""',
+        "    return peel(n)  # a bug",
+    ],
+    "check": [
+        "found = peel_twice(3)",
+        'assert found < peel(3), f"还有 {found} | {found} are left"',
+    ],
+}
+
 # The command with the exercises of a folder; all else is as a reader has it.
 OF_SMALL = """
 import sys
@@ -63,7 +80,8 @@ def ex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file as a reader has it before writing, of a small exercise."""
     book = tmp_path / "exercises.json"
     names = ("apple-1", "apple-2", "pear-2", "quince-1")
-    book.write_text(json.dumps(dict.fromkeys(names, PEEL)), "utf-8")
+    found = dict.fromkeys(names, PEEL) | {"quince-2": PEEL_TWICE}
+    book.write_text(json.dumps(found), "utf-8")
     monkeypatch.setattr(exercise, "_EXERCISES", book)
     exercise._load_exercises.cache_clear()
     file = tmp_path / "ex.py"
@@ -230,6 +248,87 @@ def test_what_goes_wrong_is_one_line(
     assert status == 1
     assert said.count("\n") == 1, said
     assert says.format(line) in said
+
+
+def test_a_file_grows_by_steps_that_are_all_checked(
+    ex: Path, check: Check
+) -> None:
+    ex.write_bytes(invoke("exercise", "quince-1").stdout_bytes)
+    write(ex, "    return n - 1")
+    following = "attention-book exercise quince-2 --into ex.py"
+    assert check() == (
+        0,
+        f"Exercise quince-1 passed\nNext: {following}\n",
+    )
+    assert check("zh")[1].endswith(f"下一道：{following}\n")
+    before = ex.read_text("utf-8")
+    into = ["--into", str(ex), "--language", "en"]
+    said = invoke("exercise", "quince-2", *into).output
+    after = ex.read_text("utf-8")
+    assert after.startswith(
+        f"{before}\n\n# attention-book exercise quince-2\n"
+    )
+    line = before.count("\n") + 3
+    assert said == f"quince-2 is in {ex}, from line {line} on\n"
+    assert after.splitlines()[line - 1].startswith("# attention-book")
+
+    hint = "A hint: attention-book exercise quince-2 --hint"
+    failed = f"Exercise quince-2 failed: 2 are left\n{hint}\n"
+    assert check() == (1, failed)
+    assert "提示：attention-book exercise quince-2 --hint" in check("zh")[1]
+    ex.write_text(after.replace("return peel(n)", "return peel(peel(n))"))
+    assert check() == (0, "Exercise quince-2 passed\n")
+    text = ex.read_text("utf-8")
+    ex.write_text(text.replace("return n - 1", "return n - 2"))
+    failed = "Exercise quince-1 failed: 3 less 1 is 2\n"
+    assert check() == (1, failed)  # which stands above
+    ex.write_text(text.replace("def peel_twice", "def again"))
+    assert "quince-2 failed: ex.py does not define peel_twice" in check()[1]
+    ex.write_text(f"{text}\n\n1 / 0\n")
+    assert "Exercise quince-2 failed: ex.py, line" in check()[1]
+
+
+def test_an_exercise_is_added_to_its_own_file_once(ex: Path) -> None:
+    before = ex.read_bytes()
+    other = ex.with_name("other.py")
+    for name, file, says in (
+        ("apple-1", ex, f"{ex} has apple-1 already"),
+        ("apple-9", other, "there is no exercise apple-9"),
+        (
+            "quince-2",
+            other,
+            f"builds on quince-1, which {other} does not have",
+        ),
+        ("pear-2", ex.with_name("exercises.json"), "its first line must name"),
+        ("pear-2", ex.parent, "cannot be read"),
+    ):
+        arguments = ["exercise", name, "--into", str(file)]
+        found = invoke(*arguments, "--language", "en")
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert says in found.stderr
+        chinese = invoke(*arguments, "--language", "zh")
+        assert chinese.exit_code == 2
+        assert chinese.stderr != found.stderr
+    assert ex.read_bytes() == before
+    assert not other.exists()
+    found = invoke("exercise", "apple-1", "--into", str(other))
+    assert found.exit_code == 0
+    assert other.read_bytes() == before
+
+
+@pytest.mark.usefixtures("ex")
+def test_a_hint_is_given_where_there_is_one() -> None:
+    chinese = invoke("exercise", "quince-2", "--hint", "--language", "zh")
+    assert chinese.output == "削两次。\n\n真的。\n"
+    english = invoke("exercise", "--hint", "quince-2", "--language", "en")
+    assert english.output == "Peel twice.\n\nReally.\n"
+    for arguments, says in (
+        (["exercise", "pear-2", "--hint"], "exercise pear-2 has no hint"),
+        (["exercise", "--hint"], "which exercise?"),
+    ):
+        found = invoke(*arguments, "--language", "en")
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert found.stderr == f"attention-book: {says}\n"
 
 
 def test_what_goes_wrong_outside_of_the_function_is_named_too(

@@ -103,6 +103,53 @@ def test_a_question_may_be_a_title_and_stand_without_code() -> None:
     )
 
 
+STEP = SECOND.replace("削皮。**", "再削 ★★。**")
+STEP = STEP.replace("peel it.**", "peel again ★★.**")
+STEP = STEP.replace("peel(", "peel_twice(")
+STEP = STEP.replace(
+    "raise NotImplementedError\n```\n",
+    "return peel(n)  # a bug\n```\n\n"
+    "/// details | 提示 | Hint\n\n看[第二章](apple.md)。\n\n"
+    "See **chapter** 2.\n\n///\n",
+)
+STEP = STEP.replace("math.floor(3.5)) == 2", "4) == peel(3)")
+STEP = STEP.replace("return n - 1", "return peel(peel(n))")
+LADDER = CHAPTER.replace("削皮。**", "削皮 ★。**")
+LADDER = LADDER.replace("peel it.**", "peel it ★.**")
+
+
+def test_a_step_has_a_hint_and_those_above_it() -> None:
+    plain, *_ = chapter(CHAPTER).exercises
+    assert (plain.is_step, plain.above, plain.hint) == (False, (), ("", ""))
+    first, second = chapter(LADDER + "\n" + STEP).exercises
+    assert first.is_step
+    assert first.title == ("削皮 ★", "peel it ★")
+    assert second.above == (first,)
+    assert second.hint == ("看第二章。", "See chapter 2.")
+    assert second.wanted == ["peel_twice"]
+    _, second = chapter(CHAPTER + "\n" + STEP).exercises
+    assert second.above == ()  # the first is no step
+    _, second = chapter(LADDER + "\n" + SECOND).exercises
+    assert second.above == ()
+
+    found = json.loads(exercises([chapter(LADDER + "\n" + STEP)]))
+    assert not {"after", "hint"} & found["apple-1"].keys()
+    assert found["apple-2"]["after"] == "apple-1"
+    assert found["apple-2"]["hint"] == {
+        "zh": "看第二章。",
+        "en": "See chapter 2.",
+    }
+
+
+def test_a_step_runs_below_the_answers_above_it(book: Book) -> None:
+    book.write(LADDER + "\n" + STEP)
+    assert "6 passed" in book.run().stdout
+    book.write(CHAPTER + "\n" + STEP)
+    assert "name 'peel' is not defined" in book.run().stdout
+    book.write(LADDER + "\n" + STEP.replace("peel(n)  #", "peel(peel(n))  #"))
+    assert "passes though nothing is written yet" in book.run().stdout
+
+
 def test_every_name_of_a_stub_is_wanted() -> None:
     start = 'exercise="apple-1"\n'
     more = "import math\nfrom math import pi\n\nSEEDS, core = 5, [i for i in (1, 2)]\n"
@@ -158,6 +205,14 @@ def test_every_name_of_a_stub_is_wanted() -> None:
             "a message",
         ),
         (CHAPTER.replace(" | 3 less 1 is 2", ""), 28, "says what is wrong"),
+        (
+            LADDER.replace("★.", "★★."),
+            STUB,
+            "both titles end with a space and the same 1 to 3 stars",
+        ),
+        (LADDER.replace("★", "★★★★"), STUB, "the same 1 to 3 stars"),
+        (LADDER.replace(" ★", "★"), STUB, "end with a space"),
+        (LADDER.replace(" ★。", "。"), STUB, "both titles end with"),
         (
             CHAPTER.replace(
                 'def peel(n):\n    """Take one off."""\n    return',

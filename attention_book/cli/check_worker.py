@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (d24a31fc31a7). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (18941a0ba1cd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Run a reader's file and the check of its exercise. A process of its own.
 
 Explained on the page "The command line".
@@ -20,6 +20,7 @@ __all__ = []
 
 
 _CHECK = "<check>"
+_Result = dict[str, Any]  # kind, id of the exercise, and what is to be said
 
 
 def _run(name: str, text: str, file: str, given: dict[str, Any]) -> Any:
@@ -32,21 +33,29 @@ def _run(name: str, text: str, file: str, given: dict[str, Any]) -> Any:
     return module
 
 
-def _try(file: str, names: list[str], check: str) -> dict[str, Any]:
-    """Run the file, then the check; return what became of it."""
+def _try(file: str, exercises: list[tuple[str, list[str], str]]) -> _Result:
+    """Run the file, then the check of each exercise; return what it came to.
+
+    A check is given the names of its exercise and of those before it.
+    """
+    given: dict[str, Any] = {}
+    result: _Result = {"kind": "passed"}
     try:
         text = Path(file).read_text("utf-8-sig")
         found = vars(_run("exercise", text, file, {}))
-        for name in names:
-            if name not in found:
-                return {"kind": "missing", "name": name}
-        _run("check", check, _CHECK, {name: found[name] for name in names})
+        for exercise_id, names, check in exercises:
+            result["id"] = exercise_id
+            for name in names:
+                if name not in found:
+                    return {**result, "kind": "missing", "name": name}
+                given[name] = found[name]
+            _run("check", check, _CHECK, given)
     except BaseException as error:
-        return _describe(error, file)
-    return {"kind": "passed"}
+        return result | _describe(error, file)
+    return result
 
 
-def _describe(error: BaseException, file: str) -> dict[str, Any]:
+def _describe(error: BaseException, file: str) -> _Result:
     """Say what went wrong, and on which line of the reader's file."""
     whole = traceback.extract_tb(error.__traceback__)
     calls = [call for call in whole if call.filename in (file, _CHECK)]

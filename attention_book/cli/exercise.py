@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (ce6e57b0774c). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (92ff87508de2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Commands exercise and check. Explained on the page "The command line"."""
 
 import contextlib
@@ -63,6 +63,11 @@ def _localize(language: str | None, words: str, /, **values: object) -> str:
     return _pick(language, words).format(**values)
 
 
+def _say(language: str | None, words: str, /, **values: object) -> None:
+    """Print one side of `中文 | English`, with the values filled in."""
+    typer.echo(_localize(language, words, **values))
+
+
 def _refuse(language: str | None, words: str, /, **values: object) -> NoReturn:
     """Say in one line how the command is used wrongly; the status is 2."""
     print_error(_localize(language, words, **values))
@@ -97,6 +102,11 @@ def _wrap(text: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+def _wrap_all(text: str) -> list[str]:
+    """Break paragraphs into lines."""
+    return [line for each in text.split("\n") for line in _wrap(each)]
+
+
 def _ids(incomplete: str) -> list[str]:
     """Return the ids that begin like this."""
     return [name for name in _load_exercises() if name.startswith(incomplete)]
@@ -113,24 +123,67 @@ def _exercise(
             autocompletion=_ids,
         ),
     ] = None,
+    hint: Annotated[bool, Option("--hint", help="Print a hint.")] = False,
+    into: Annotated[
+        Path | None, Option(help="Add the exercise to the end of this file.")
+    ] = None,
     language: _Language = None,
 ) -> None:
     """List exercises, or print one: exercise by-hand-2 > ex.py."""
     side = language or _here()
-    if exercise_id:
-        found = _find(exercise_id, language)
-        head = "练习 {id}，{title} | Exercise {id}: {title}"
-        title = found["title"][side]
-        lines = [_localize(language, head, id=exercise_id, title=title)]
-        for paragraph in found["task"][side].split("\n"):
-            lines += _wrap(paragraph) if paragraph else [""]
-        then = "写好以后运行 attention-book check 文件名 | "
-        then += "When it is written, run: attention-book check FILE"
-        lines += ["", _localize(language, then)]
-        comment = [f"# {line}".rstrip() for line in lines]
-        text = [_MARKER + exercise_id, *comment, "", *found["stub"], ""]
-        typer.echo("\n".join(text), nl=False)
-        return
+    if exercise_id and hint:
+        text = _find(exercise_id, language).get("hint", {}).get(side)
+        if not text:
+            none = "练习 {id} 没有提示 | exercise {id} has no hint"
+            _refuse(language, none, id=exercise_id)
+        typer.echo("\n".join(_wrap_all(text)))
+    elif exercise_id and into:
+        _add(exercise_id, into, language)
+    elif exercise_id:
+        typer.echo(_render(exercise_id, language), nl=False)
+    elif hint or into:
+        _refuse(language, "哪一道练习？ | which exercise?")
+    else:
+        _list_all(side)
+
+
+def _render(exercise_id: str, language: str | None) -> str:
+    """Return the task of an exercise, as a comment, and its stub."""
+    side = language or _here()
+    found = _find(exercise_id, language)
+    head = "练习 {id}，{title} | Exercise {id}: {title}"
+    title = found["title"][side]
+    lines = [_localize(language, head, id=exercise_id, title=title)]
+    lines += _wrap_all(found["task"][side])
+    then = "写好以后运行 attention-book check 文件名 | "
+    then += "When it is written, run: attention-book check FILE"
+    lines += ["", _localize(language, then)]
+    comment = [f"# {line}".rstrip() for line in lines]
+    return "\n".join([_MARKER + exercise_id, *comment, "", *found["stub"], ""])
+
+
+def _add(exercise_id: str, file: Path, language: str | None) -> None:
+    """Add an exercise to the end of a file; what stands there, stays."""
+    text = _render(exercise_id, language)
+    ids = _read_ids(file, language) if file.exists() else []
+    if exercise_id in ids:
+        there = "{file} 里已经有 {id} | {file} has {id} already"
+        _refuse(language, there, file=file, id=exercise_id)
+    step = _find(exercise_id, language).get("after")
+    if step and step not in ids:
+        first = "{id} 接着 {step} 写，{file} 里还没有 {step} | "
+        first += "{id} builds on {step}, which {file} does not have"
+        _refuse(language, first, file=file, id=exercise_id, step=step)
+    with file.open("a", encoding="utf-8") as end:
+        end.write(f"\n\n{text}" if ids else text)
+    line = file.read_text("utf-8-sig").count("\n") - text.count("\n") + 1
+    added = "{id} 加进了 {file}，从第 {line} 行开始 | "
+    added += "{id} is in {file}, from line {line} on"
+    _say(language, added, file=file, id=exercise_id, line=line)
+
+
+def _list_all(side: str) -> None:
+    """Print the title of every exercise, by chapters."""
     chapter = ""
     for name, found in _load_exercises().items():
         if chapter != (chapter := found["chapter"][side]):
@@ -139,8 +192,8 @@ def _exercise(
         typer.echo(f"   {name}  {found['title'][side]}")
 
 
-def _read_id(file: Path, language: str | None) -> str:
-    """Return the id in a reader's file, if it can be run."""
+def _read_ids(file: Path, language: str | None) -> list[str]:
+    """Return the ids in a reader's file, if it can be run."""
     try:
         if file.exists() and not file.is_file():
             raise OSError("wanted a file, got a folder, device or pipe")
@@ -157,24 +210,29 @@ def _read_id(file: Path, language: str | None) -> str:
         wrong = "{file} 第 {line} 行有语法错误：{why} | "
         wrong += "{file}, line {line}: a syntax error: {why}"
         _refuse(language, wrong, file=file, line=error.lineno, why=error.msg)
-    marker = re.search(rf"(?m)^{_MARKER}(\S+)\s*$", text)
-    if not marker:
+    ids = re.findall(rf"(?m)^{_MARKER}(\S+)\s*$", text)
+    if not ids:
         wrong = "{file}：第一行要写明是哪一道练习，比如 {marker}by-hand-2 | "
         wrong += (
             "{file}: its first line must name the exercise: {marker}by-hand-2"
         )
         _refuse(language, wrong, file=file, marker=_MARKER)
-    return marker[1]
+    return list(dict.fromkeys(ids))
 
 
 def _try(file: Path, found: dict[str, Any]) -> dict[str, Any]:
-    """Run a reader's file and its check in a process; return the result."""
+    """Run a reader's file and checks in a process; return the result.
+
+    found are the exercises by their ids.
+    """
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result.json")
-        job = {
+        job: dict[str, Any] = {
             "file": str(file.absolute()),
-            "names": found["names"],
-            "check": "\n".join(found["check"]),
+            "exercises": [
+                (name, each["names"], "\n".join(each["check"]))
+                for name, each in found.items()
+            ],
             "result": str(result),
             "limit": _TIME_LIMIT,
         }
@@ -210,6 +268,10 @@ def _kill(worker: subprocess.Popen[str]) -> None:
 
 
 _RESULTS = {
+    "hint": "提示：attention-book exercise {id} --hint | "
+    "A hint: attention-book exercise {id} --hint",
+    "next": "下一道：attention-book exercise {id} --into {file} | "
+    "Next: attention-book exercise {id} --into {file}",
     "passed": "练习 {id} 通过 | Exercise {id} passed",
     "failed": "练习 {id} 没有通过：{text} | Exercise {id} failed: {text}",
     "missing": "练习 {id} 没有通过：{file} 里没有 {name}，请用这个名字 | "
@@ -234,10 +296,15 @@ def _check(
     language: _Language = None,
 ) -> None:
     """Check a written exercise, without showing its answer."""
-    exercise_id = _read_id(file, language)
-    result = _try(file, _find(exercise_id, language))
+    found = {name: _find(name, language) for name in _read_ids(file, language)}
+    result = {"id": list(found)[-1], **_try(file, found)}
     if result["kind"] == "failed":  # a message of the check has both sides
         result["text"] = _pick(language, result["text"])
-    words = _RESULTS[result["kind"]]
-    typer.echo(_localize(language, words, id=exercise_id, file=file, **result))
-    raise typer.Exit(int(result["kind"] != "passed"))
+    _say(language, _RESULTS[result["kind"]], file=file, **result)
+    if result["kind"] != "passed":
+        if "hint" in found[result["id"]]:
+            _say(language, _RESULTS["hint"], **result)
+        raise typer.Exit(1)
+    for name, other in _load_exercises().items():
+        if other.get("after") == result["id"]:
+            _say(language, _RESULTS["next"], id=name, file=file)
