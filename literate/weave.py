@@ -28,12 +28,13 @@ from literate.explain import explain, uses
 from literate.export import export, localize
 from literate.glossary import Term, Use
 from literate.plots import FRAME, dark
-from literate.records import caption, check, load, markdown
+from literate.records import RECORDS, caption, check, load, markdown
 from literate.references import anchor, numbers, refer, tagged
 from literate.tangle import write
 
 
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
+SHOWN_LIVE = ["broken-translator"]  # records that scripts read
 WOVEN = ROOT / ".cache/woven"
 HIDDEN = 'class="twin"'
 ORIGIN = "出自 | From"
@@ -70,6 +71,8 @@ def write_trees(editions: Iterable[str] = EDITIONS) -> Book:
         draft = WOVEN / f"{edition}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(ROOT / "docs/assets", draft / "assets")
+        for name in SHOWN_LIVE:
+            shutil.copy(ROOT / RECORDS / f"{name}.json", draft / "assets/live")
         for path in pages():
             if path.parts[0] == "docs":
                 write_page(read(path), edition, draft, book)

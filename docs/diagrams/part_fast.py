@@ -9,7 +9,7 @@ TILES = [[0.9 if i == j == 1 else 0.15 for j in range(3)] for i in range(3)]
 WINDOW = [
     [1 if j in (0, i - 1, i) else None for j in range(6)] for i in range(6)
 ]
-drawing = Drawing(height=4 * HIGH + 66)
+drawing = Drawing(height=5 * HIGH + 86)
 
 
 def panel(row: int, column: int, label: str, about: str) -> Area:
@@ -17,7 +17,7 @@ def panel(row: int, column: int, label: str, about: str) -> Area:
     frame = drawing.group(
         6 + 234 * column,
         4 + (HIGH + 20) * row,
-        WIDE if row else 2 * WIDE + 20,
+        WIDE if row in (1, 2, 3) else 2 * WIDE + 20,
         HIGH,
         label,
     )
@@ -104,3 +104,16 @@ x, y = devices.x + 22, devices.y + 42
 boxes = [drawing.box(x + 64 * i, y, 40, 26, "$g$") for i in range(3)]
 drawing.line(boxes[0].right(), boxes[1].left())
 drawing.line(boxes[1].right(), boxes[2].left())
+
+browser = panel(
+    4,
+    0,
+    numbered("浏览器 | The browser", "browser"),
+    "没有框架，一个文件和一个循环 | no framework, a file and a loop",
+)
+x, y = browser.x + 90, browser.y + 34
+file = drawing.box(x, y + 4, 50, 36, "8 MB | 8 MB")
+layers = drawing.cells(x + 96, y + 8, 2, 5, "x")
+drawing.arrow(file.right(), layers.left())
+words = drawing.cells(x + 212, y + 15, 1, 4, "q")
+drawing.arrow(layers.right(), words.left())

@@ -36,6 +36,7 @@ export function start(place) {
     picture.style.minHeight ||= `${picture.getBoundingClientRect().height}px`;
     picture.replaceChildren(drawLines(found.target, found.source, mean, label));
     picture.classList.add("live");
+    figure.querySelector("figcaption").style.visibility = "hidden"; // it is about the picture
     const link = make("a", { href: `live/translate/${share({ text: text.value })}` },
       pick("每个头都看看，再弄坏它 | See every head, and break it"));
     says.replaceChildren(make("b", {}, found.text), ` ${sayDoubt(found)} `, link);

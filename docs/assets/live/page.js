@@ -34,3 +34,28 @@ export function settle(place, ...children) {
 
 /** Whether to show every change at once. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** A labelled slider, [its element, its input]. `show` says its value in words, beside it. */
+export function slider(words, attributes, act, show = String) {
+  const says = make("span", { class: "says" });
+  const input = make("input", { type: "range", ...attributes, input: () => { tell(); act() } });
+  const tell = () => {
+    says.textContent = show(Number(input.value));
+    input.setAttribute("aria-valuetext", says.textContent);
+  };
+  tell();
+  return [make("div", { class: "slider" }, make("label", {}, pick(words), input), says), input];
+}
+
+/** A number with a minus sign that is one. */
+export const digits = (number, n = 2) =>
+  number.toFixed(n).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
+
+/** A drawing in small units; what it shows is told in words. */
+export const drawing = (width, height, words, ...children) =>
+  make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": pick(words) },
+    ...children);
+
+/** A word in a drawing, its middle at x unless told. */
+export const write = (x, y, words, attributes = {}) =>
+  make("text", { x, y, "text-anchor": "middle", ...attributes }, words);

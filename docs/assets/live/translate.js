@@ -1,6 +1,7 @@
 /** A sentence translated as one types, every head to be looked at, and parts to be broken. */
 import { asked, Asker, share } from "./asking.js";
 import { drawLines, drawMap, drawThumbnail } from "./maps.js";
+import { measured } from "./measured.js";
 import { isChinese, make, pick, settle } from "./page.js";
 
 const EXAMPLES = ["She is reading a book in the library.", "我昨天在花园里找到了一把钥匙。",
@@ -13,8 +14,9 @@ const SIDES = {
 };
 const sideOf = (name) => name.startsWith("encoder") ? "encoder" : name.includes("cross") ? "cross" : "self";
 const layerOf = (name) => Number(name.match(/\d+/)[0]);
-const nameOf = (name, head) => pick(SIDES[sideOf(name)]) + pick(
-  `，第 ${layerOf(name) + 1} 层，第 ${head + 1} 个头 | , layer ${layerOf(name) + 1}, head ${head + 1}`);
+const nameOf = (name, head) => pick(SIDES[sideOf(name)])
+  + pick(`，第 ${layerOf(name) + 1} 层 | , layer ${layerOf(name) + 1}`)
+  + (head == null ? "" : pick(`，第 ${head + 1} 个头 | , head ${head + 1}`));
 const percent = (x) => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
 
 
@@ -50,13 +52,13 @@ export function start(place) {
 
   // What comes out.
   const result = make("p", { class: "result", "aria-live": "polite" });
-  const doubt = make("p", { class: "says" });
-  const words = make("div", { class: "tokens" }), rivals = make("p", { class: "says", "aria-live": "polite" });
+  const doubt = make("p", { class: "says doubt" });
+  const words = make("div", { class: "tokens written" }), rivals = make("p", { class: "says", "aria-live": "polite" });
   const others = make("ol", { class: "says" });
   const heads = make("div", { class: "heads" });
   const title = make("p", { class: "says" });
   const lines = make("div", { class: "lines" }), map = make("div", { class: "map" });
-  const cell = make("output", { class: "says" });
+  const cell = make("output", { class: "says cell" });
   const slider = make("input", { type: "range", min: 0, input: () => { state.step = Number(slider.value); paint() } });
   const cache = make("div"), kept = make("output", { class: "says" });
 
@@ -67,12 +69,12 @@ export function start(place) {
     input: () => ask({ temperature: TEMPERATURES[heat.value] }) });
   const mask = make("input", { type: "checkbox", checked: !state.isCausal,
     change: () => ask({ isCausal: !mask.checked }) });
-  const source = make("div", { class: "tokens" });
+  const source = make("div", { class: "tokens source" });
   const mend = make("button", { click: () => {
     heat.value = 2, mask.checked = false;
     ask({ silent: {}, temperature: 1, isCausal: true, leftOut: [] });
   } }, pick("全部复原 | Mend everything"));
-  const broken = make("p", { class: "says", "aria-live": "polite" });
+  const effects = make("div", { class: "measured", "aria-live": "polite" });
 
   const link = make("button", { click: async () => {
     history.replaceState(null, "", share(state));
@@ -91,17 +93,17 @@ export function start(place) {
 
   const after = make("div", { hidden: true },
     result, doubt, words, rivals, others,
-    make("h3", {}, pick("每个头看哪里 | Where each head looks")), heads, title,
+    make("h2", {}, pick("每个头看哪里 | Where each head looks")), heads, title,
     make("div", { class: "views" }, lines, make("div", {}, map, cell)),
     make("div", { class: "row" }, link, svg),
-    make("h3", {}, pick("一步一步重放 | Replay, step by step")),
+    make("h2", {}, pick("一步一步重放 | Replay, step by step")),
     make("label", { class: "row" }, pick("写到第几个词元 | Tokens written"), slider), cache, kept,
-    make("h3", {}, pick("弄坏它 | Break it")),
+    make("h2", {}, pick("弄坏它 | Break it")),
     make("div", { class: "row" }, one, layer),
     make("label", { class: "row" }, pick("所有注意力的温度 | Temperature of all attention"), heat, make("output", { class: "degrees" })),
     make("label", { class: "row" }, mask, pick("解码器不用因果掩码 | No causal mask in the decoder")),
     make("p", { class: "says" }, pick("点一下原文的词元，把它从输入里去掉： | Press a token of the source to leave it out:")), source,
-    broken, make("div", { class: "row" }, mend));
+    effects, make("div", { class: "row" }, mend));
   settle(place, make("div", { class: "row ask" }, text, load),
     make("div", { class: "row" }, ...examples, make("label", {}, pick("解码 | Decoding"), " ", beams)), status, after);
 
@@ -109,6 +111,7 @@ export function start(place) {
     progress: (share) => { status.textContent = pick("正在取模型 | Fetching the model") + ` ${percent(share)}` },
     answer: (answer) => {
       found = answer;
+      place.setAttribute("aria-busy", "false");
       status.textContent = pick(`用了 ${Math.round(found.milliseconds)} 毫秒，在你的机器上。 | It took ${Math.round(found.milliseconds)} ms on your machine.`);
       load.hidden = true, after.hidden = false;
       state.step = null;
@@ -120,6 +123,7 @@ export function start(place) {
   function ask(changes = {}) {
     Object.assign(state, changes);
     const { text, beamSize, silent, temperature, isCausal, leftOut } = state;
+    place.setAttribute("aria-busy", "true");
     if (text.trim()) asker.ask({ text: text.trim(), beamSize, silent, temperature, isCausal, leftOut });
   }
 
@@ -193,10 +197,10 @@ export function start(place) {
   function paintCache(written) {
     const n = found.source.length, depth = 2, d = 256;
     const cells = (count, kind) => Array.from({ length: count }, () => make("i", { class: kind }));
-    cache.replaceChildren(make("div", { class: "cells", role: "img", "aria-label": kept.textContent },
-      ...cells(n, "k"), ...cells(n, "v"), make("b"), ...cells(written, "k"), ...cells(written, "v")));
     const numbers = (2 * depth * d * (n + written)).toLocaleString();
     kept.textContent = pick(`键值缓存：原文 ${n} 个词元的键和值，算一次；译文 ${written} 个，每步添一个。两层合起来 ${numbers} 个数。 | Key–value cache: keys and values of ${n} source tokens, computed once, and of ${written} written tokens, one more at each step. ${numbers} numbers in both layers together.`);
+    cache.replaceChildren(make("div", { class: "cells", role: "img", "aria-label": kept.textContent },
+      ...cells(n, "k"), ...cells(n, "v"), make("b"), ...cells(written, "k"), ...cells(written, "v")));
   }
 
   function paintBroken() {
@@ -208,7 +212,8 @@ export function start(place) {
       "aria-pressed": `${state.leftOut.includes(i)}`, class: state.leftOut.includes(i) ? "left" : "",
       click: () => ask({ leftOut: state.leftOut.includes(i) ? state.leftOut.filter((j) => j !== i) : [...state.leftOut, i] }),
     }, token)));
-    broken.textContent = "";
+    measured(state, nameOf).then((lines) =>
+      effects.replaceChildren(...lines.map((line) => make("p", { class: "says" }, line))));
   }
 
   if (asked().text) ask();

@@ -1,0 +1,360 @@
+"""The page that translates as one types: what it says is what the package says.
+
+The model is fetched only when it is asked for, and what is broken by hand
+changes the translation as the same change does in the package.
+"""
+
+import json
+import statistics
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+
+from attention_book import Translator, without_heads
+from attention_book.generation.alignment import cross_weights
+from attention_book.interpret.heads import list_heads
+from attention_book.tokenizers.special_tokens import BOS
+from corpora.exam import read_exam
+from literate.records import load
+from tests.browser.conftest import Visitor
+from tests.browser.test_site import COLOURS, OTHERS, PHONE, violations
+
+
+SENTENCES = [
+    "I don't know where Tom lives.",
+    "My brother bought 3 books yesterday.",
+    "她每天早上喝一杯咖啡。",
+    "你为什么不早点告诉我？",
+    "Xqzvtl is a strange name.",
+]
+CROSS = "decoder.layers.1.cross_attention"
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load()
+
+
+def open_page(visit: Visitor, edition: str = "en", **asks: object) -> Page:
+    """The page, with the model fetched and a first sentence translated."""
+    link = f"#{quote(json.dumps(asks))}" if asks else ""
+    page = visit.open(f"/{edition}/live/translate/{link}")
+    if not asks:
+        page.locator(".live .ask button").click()
+    expect(page.locator(".live .result")).not_to_be_empty(timeout=60_000)
+    return page
+
+
+def ask(page: Page, text: str) -> None:
+    """Type a sentence, and wait for the answer to all of it."""
+    page.locator(".live .ask input").fill(text)
+    settled(page)
+
+
+def settled(page: Page) -> None:
+    """Wait until no question is on its way."""
+    page.wait_for_function(
+        "document.querySelector('.live').getAttribute('aria-busy') === 'false'"
+    )
+
+
+def result(page: Page) -> str:
+    return page.locator(".live .result").inner_text()
+
+
+def doubt(page: Page) -> str:
+    return page.locator(".live .doubt").inner_text()
+
+
+def test_nothing_is_fetched_until_it_is_asked_for(visit: Visitor) -> None:
+    fetched: list[str] = []
+    visit.page.on("request", lambda request: fetched.append(request.url))
+    for path in ("/en/", "/en/live/translate/"):
+        page = visit.open(path)
+        expect(page.locator(".live input").first).to_be_visible()
+        page.wait_for_timeout(300)
+        assert not [url for url in fetched if "safetensors" in url]
+    page.locator(".live .ask button").click()
+    expect(page.locator(".live .result")).not_to_be_empty(timeout=60_000)
+    assert [url for url in fetched if url.endswith("everyday.safetensors")]
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_what_is_typed_is_translated_as_the_package_does(
+    visit: Visitor, edition: str, translator: Translator
+) -> None:
+    page = open_page(visit, edition)
+    expected = translator.translate_with_confidence(SENTENCES)
+    for sentence, found in zip(SENTENCES, expected, strict=True):
+        ask(page, sentence)
+        assert result(page) == found.text
+        said = doubt(page)
+        if found.lost:
+            assert found.lost[0] in said
+        else:
+            assert f"{found.confidence:.0%}" in said
+        unsure = {"zh": "没有把握", "en": "not sure"}[edition]
+        assert (unsure in said) == (not found.is_sure)
+
+
+def test_beams_find_what_the_package_finds(
+    visit: Visitor, translator: Translator
+) -> None:
+    page = open_page(visit)
+    ask(page, SENTENCES[3])
+    page.locator(".live select").select_option("4")
+    settled(page)
+    (found,) = translator.translate([SENTENCES[3]], beam_size=4)
+    assert result(page) == found
+    assert page.locator(".live ol li").count() > 1
+
+
+def changed(
+    translator: Translator, change: Callable[[torch.nn.Module], object]
+) -> Translator:
+    """A translator whose model was changed."""
+    other = Translator(
+        translator.model,
+        translator.source,
+        translator.target,
+        calibration=translator.calibration,
+    )
+    with torch.no_grad():
+        change(other.model)
+    return Translator(
+        other.model,
+        translator.source,
+        translator.target,
+        calibration=translator.calibration,
+    )
+
+
+def temper(model: torch.nn.Module, temperature: float) -> None:
+    for name in list_heads(model):
+        layer = model.get_submodule(name)
+        for parameter in layer.q_proj.parameters():  # type: ignore[union-attr]
+            parameter /= temperature
+
+
+@pytest.mark.parametrize("sentence", SENTENCES[:4])
+def test_what_is_broken_changes_as_in_the_package(
+    visit: Visitor, translator: Translator, sentence: str
+) -> None:
+    page = open_page(visit, text=sentence, name=CROSS, head=2)
+    (whole,) = translator.translate([sentence])
+    assert result(page) == whole
+
+    page.get_by_role("button", name="Silence this head").click()
+    settled(page)
+    broken = without_heads(translator.model, {CROSS: [2]})
+    other = Translator(broken, translator.source, translator.target)
+    assert result(page) == other.translate([sentence])[0]
+
+    page.get_by_role("button", name="Mend everything").click()
+    settled(page)
+    assert result(page) == whole
+    page.get_by_role("button", name="Silence all heads").click()
+    settled(page)
+    broken = without_heads(translator.model, {CROSS: [0, 1, 2, 3]})
+    other = Translator(broken, translator.source, translator.target)
+    assert result(page) == other.translate([sentence])[0]
+    page.get_by_role("button", name="Mend everything").click()
+
+    heat = page.get_by_label("Temperature of all attention")
+    heat.fill("4")  # the fifth: 4
+    settled(page)
+    hot = changed(translator, lambda model: temper(model, 4))
+    assert result(page) == hot.translate([sentence])[0]
+    page.get_by_role("button", name="Mend everything").click()
+    settled(page)
+
+    page.get_by_label("No causal mask in the decoder").check()
+    settled(page)
+    assert result(page) == unmasked(translator, sentence)
+
+
+@torch.no_grad()
+def unmasked(translator: Translator, sentence: str) -> str:
+    """A translation in which the tokens that are written see each other."""
+    model, source = translator.model, translator.encode(sentence)
+    memory, mask = model.encode(
+        torch.tensor([source]), torch.tensor([len(source)])
+    )
+    written = [1]
+    while len(written) <= 2 * len(source) + 16 and written[-1] != 2:
+        x = model.target_embedding(torch.tensor([written]))
+        for layer in model.decoder.layers:
+            x = layer(x, memory, mask, is_causal=False)
+        x = model.decoder.norm(x)[0, -1]
+        written.append(int((x @ model.target_embedding.tokens.weight.T).argmax()))
+    return translator.target.decode(written[1:])
+
+
+def test_a_token_is_left_out_and_put_back(
+    visit: Visitor, translator: Translator
+) -> None:
+    page = open_page(visit, text="I have two black cats.")
+    whole = result(page)
+    source = translator.encode("I have two black cats.")
+    token = page.locator(".live .source button", has_text="black")
+    token.click()
+    settled(page)
+    place = page.locator(".live .source button").evaluate_all(
+        "all => all.findIndex(b => b.getAttribute('aria-pressed') === 'true')"
+    )
+    rest = source[:place] + source[place + 1 :]
+    (found,) = translator.generate([rest])
+    assert result(page) == translator.target.decode(found) != whole
+    token.click()
+    settled(page)
+    assert result(page) == whole
+
+
+def test_measured_effects_stand_beside(visit: Visitor) -> None:
+    page = open_page(visit, text=SENTENCES[0], name=CROSS, head=0)
+    page.get_by_role("button", name="Silence this head").click()
+    settled(page)
+    measured = page.locator(".live .measured")
+    expect(measured).to_contain_text("draws of 200 sentences")
+    record = load("broken-translator")["results"]
+    for way in ("en-zh", "zh-en"):
+        arm, whole = (
+            statistics.fmean(record[f"{name}: {way}, chrf"])
+            for name in (f"{CROSS}.0", "nothing")
+        )
+        change = f"{arm - whole:+.1f}".replace("-", "−")
+        expect(measured).to_contain_text(f"chrF {change}")
+
+
+def test_weights_are_the_packages(
+    visit: Visitor, translator: Translator
+) -> None:
+    sentence = SENTENCES[0]
+    page = open_page(visit, text=sentence, name=CROSS, head=1)
+    source = translator.encode(sentence)
+    (target,) = translator.generate([source])
+    wanted = cross_weights(translator.model, source, target)[1, 1]
+    cells = page.locator(".live table.weights tbody td")
+    shown = torch.tensor([float(x) for x in cells.all_text_contents()])
+    assert torch.allclose(shown.view_as(wanted), wanted, atol=0.006)
+    page.locator(".live table.weights tbody td").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    said = page.locator(".live .cell").inner_text()
+    assert said.endswith(f"{wanted[1, 1]:.3f}")
+
+
+def test_steps_are_replayed(visit: Visitor, translator: Translator) -> None:
+    page = open_page(visit, text="我有一本书。")
+    n = len(translator.generate([translator.encode("我有一本书。")])[0])
+    slider = page.get_by_label("Tokens written")
+    assert slider.get_attribute("max") == str(n)
+    slider.fill("2")
+    assert page.locator(".live .written button").count() == 2
+    slider.fill(str(n))
+    assert page.locator(".live .written button").count() == n
+
+
+def test_a_link_and_a_picture_are_shared(visit: Visitor) -> None:
+    page = open_page(visit, text="I like tea.", silent={CROSS: [0, 1]})
+    broken = result(page)
+    page.get_by_role("button", name="Copy a link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download this picture").click()
+    svg = download.value.path().read_text("utf-8")
+    assert svg.startswith("<svg") and "tea" in svg
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator(".live .result")).to_have_text(broken, timeout=60_000)
+
+
+def test_keys_alone_are_enough(visit: Visitor) -> None:
+    page = visit.open("/en/live/translate/")
+    page.locator(".live .ask input").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("I love you.")
+    expect(page.locator(".live .result")).to_have_text(
+        "我爱你。", timeout=60_000
+    )
+    reached = set()
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "document.activeElement.closest('.live')"
+                " ? document.activeElement.localName : ''"
+            )
+        )
+    assert {"button", "input", "select", "td"} <= reached
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+@pytest.mark.parametrize("options", [{}, PHONE])
+def test_it_is_sound_when_it_has_translated(
+    visit: Visitor, edition: str, options: dict[str, object]
+) -> None:
+    page = open_page(visit, edition)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page, OTHERS) == []
+    for scheme in ("default", "slate"):
+        page.evaluate(f"document.body.dataset.mdColorScheme = '{scheme}'")
+        assert violations(page, {"runOnly": COLOURS}, ".live") == []
+
+
+ENGINE = """async ([sentences, scored]) => {
+  const here = (path) => new URL(path, location.href);
+  const { Translator } = await import(here("assets/live/translator.js"));
+  const file = await fetch(here("../models/everyday.safetensors"));
+  const translator = new Translator(await file.arrayBuffer());
+  const found = sentences.map((text) => translator.translate(text).tokenIds);
+  const logits = sentences.slice(0, scored).map((text, i) => {
+    const memory = translator.model.encode(translator.encode(text));
+    const before = [1, ...found[i].slice(0, -1)];
+    return Array.from(translator.model.decode(before, memory).data);
+  });
+  return { found, logits };
+}"""
+
+
+@pytest.mark.parametrize("side", ["english", "chinese"])
+def test_chromium_computes_what_pytorch_does(
+    visit: Visitor, translator: Translator, side: str
+) -> None:
+    """The same tokens for 200 sentences of the exam, and logits to 1e-4."""
+    sentences = [row[side] for row in read_exam("everyday")][:200]
+    assert len(sentences) == 200
+    page = visit.open("/en/")
+    answer = page.evaluate(ENGINE, [sentences, 5])
+    sources = [translator.encode(text) for text in sentences]
+    wanted = translator.generate(sources)
+    assert answer["found"] == [list(row) for row in wanted]
+    for source, target, logits in zip(
+        sources, wanted, answer["logits"], strict=False
+    ):
+        inputs = [source], [len(source)], [[BOS, *target[:-1]]]
+        with torch.no_grad():
+            exact = translator.model(*map(torch.tensor, inputs))
+        theirs = torch.tensor(logits).view_as(exact)
+        assert torch.allclose(theirs, exact, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_the_home_page_translates(
+    visit: Visitor, edition: str, translator: Translator
+) -> None:
+    page = visit.open(f"/{edition}/")
+    box = page.locator("h2").first.bounding_box()
+    field = page.locator(".live input")
+    field.fill("I love you.")
+    field.press("Enter")
+    expect(page.locator(".live b")).to_have_text("我爱你。", timeout=60_000)
+    assert page.locator("h2").first.bounding_box() == box  # nothing moved
+    link = page.locator(".live .says a")
+    link.click()
+    expect(page.locator(".live .result")).to_have_text(
+        "我爱你。", timeout=60_000
+    )
