@@ -176,7 +176,8 @@ def gpu(session: nox.Session) -> None:
 # What tests the toolchain, and needs all that builds the book.
 TOOLCHAIN = (
     *("build", "chapter", "drawing", "exercises", "experiments"),
-    *("glossary", "labs", "package", "prose", "run", "serve", "tangle"),
+    *("glossary", "labs", "live_engine", "live_training", "live_vit", "onnx"),
+    *("package", "prose", "run", "serve", "tangle"),
 )
 
 

@@ -1,9 +1,9 @@
-// Made from docs/fast/browser.md (100e40f12e7e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+// Made from docs/fast/browser.md (db07bb221c6f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** The layers of a Transformer, under the names that they have in attention_book. */
 import { Matrix } from "./tensors.js";
 
 
-/** x Wᵀ + b. Two rows and four columns at a time, so that each number fetched is used often. */
+/** x Wᵀ + b, eight columns at a time, so that an input that is fetched serves eight sums. */
 export class Linear {
   constructor(tensors, name) {
     this.weight = tensors[`${name}.weight`];
@@ -11,21 +11,20 @@ export class Linear {
   }
 
   forward(x) {
-    const { rows: n, columns: width, data: w } = this.weight;
+    const { rows: n, columns: d, data: w } = this.weight;
     const y = new Matrix(x.rows, n);
-    for (let i = 0; i < x.rows; i += 2) {
-      const next = Math.min(i + 1, x.rows - 1); // the last row may be its own partner
-      const first = x.row(i), second = x.row(next), above = y.row(i), below = y.row(next);
-      for (let j = 0; j < n; j += 4) {
-        let a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
-        const p = j * width, q = p + width, r = q + width, s = r + width;
-        for (let k = 0; k < width; k++) {
-          const u = first[k], v = second[k];
-          a += u * w[p + k], b += u * w[q + k], c += u * w[r + k], d += u * w[s + k];
-          e += v * w[p + k], f += v * w[q + k], g += v * w[r + k], h += v * w[s + k];
+    for (let i = 0; i < x.rows; i++) {
+      const input = x.row(i), output = y.row(i);
+      for (let j = 0; j < n; j += 8) {
+        let s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
+        for (let k = 0, at = j * d; k < d; k++, at++) {
+          const value = input[k];
+          s0 += value * w[at], s1 += value * w[at + d];
+          s2 += value * w[at + 2 * d], s3 += value * w[at + 3 * d];
+          s4 += value * w[at + 4 * d], s5 += value * w[at + 5 * d];
+          s6 += value * w[at + 6 * d], s7 += value * w[at + 7 * d];
         }
-        above[j] = a, above[j + 1] = b, above[j + 2] = c, above[j + 3] = d;
-        below[j] = e, below[j + 1] = f, below[j + 2] = g, below[j + 3] = h;
+        output.set([s0, s1, s2, s3, s4, s5, s6, s7].slice(0, n - j), j);
       }
     }
     return this.bias ? y.map((value, column) => value + this.bias[column]) : y;
@@ -108,26 +107,24 @@ export class MultiHeadAttention {
 
   /** Let head h of each query attend to the keys; a causal query sees none after its own place. */
   attend(query, { key, value }, isCausal) {
-    const dK = query.columns / this.nHeads, heads = new Matrix(query.rows, query.columns);
+    const d = query.columns, dK = d / this.nHeads, heads = new Matrix(query.rows, d);
     const scale = 1 / Math.sqrt(dK) / this.temperature;
     this.weights = [];
     for (let h = 0; h < this.nHeads; h++) {
       const weights = new Matrix(query.rows, key.rows), start = h * dK, end = start + dK;
       for (let i = 0; i < query.rows; i++) {
-        const q = query.row(i), last = isCausal ? key.rows - query.rows + i : key.rows;
-        const scores = weights.row(i).map((_, j) => {
-          if (j > last) return -Infinity;
-          const k = key.row(j);
+        const seen = isCausal ? key.rows - query.rows + i + 1 : key.rows;
+        const scores = new Float32Array(key.rows).fill(-Infinity);
+        for (let j = 0; j < seen; j++) {
           let score = 0;
-          for (let c = start; c < end; c++) score += q[c] * k[c];
-          return score * scale;
-        });
-        weights.row(i).set(softmax(scores));
-        if (this.silent.has(h)) continue;
-        weights.row(i).forEach((weight, j) => {
-          const v = value.row(j), head = heads.row(i);
-          for (let c = start; c < end; c++) head[c] += weight * v[c];
-        });
+          for (let c = start; c < end; c++) score += query.data[i * d + c] * key.data[j * d + c];
+          scores[j] = score * scale;
+        }
+        const row = softmax(scores);
+        weights.row(i).set(row);
+        for (let j = 0; j < seen && !this.silent.has(h); j++) {
+          for (let c = start; c < end; c++) heads.data[i * d + c] += row[j] * value.data[j * d + c];
+        }
       }
       this.weights.push(weights);
     }
