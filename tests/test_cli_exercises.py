@@ -19,6 +19,7 @@ from attention_book.cli.app import app
 from literate.chapter import ROOT, read_all
 
 
+pytestmark = pytest.mark.slow  # starts processes
 EXERCISE = "by-hand-2"
 RIGHT = """
     scores = Q @ K.T

@@ -16,6 +16,9 @@ from attention_book.cli.app import app
 from literate.chapter import ROOT, read
 
 
+pytestmark = pytest.mark.slow
+
+
 STEPS = {
     step.id: step for step in read(Path("docs/source/ladder.md")).exercises
 }

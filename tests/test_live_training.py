@@ -15,6 +15,7 @@ from attention_book import without_heads
 from literate.chapter import ROOT, defined_in
 
 
+pytestmark = pytest.mark.slow  # starts Node
 LIVE = ROOT / "docs/assets/live"
 SCRIPT = """
 import { readFileSync } from "node:fs";

@@ -22,6 +22,7 @@ from attention_book.models.vit import patchify
 from literate.chapter import ROOT
 
 
+pytestmark = pytest.mark.slow  # starts Node
 LIVE = ROOT / "docs/assets/live"
 SCRIPT = """
 import { readFileSync } from "node:fs";

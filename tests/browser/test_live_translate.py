@@ -189,7 +189,9 @@ def unmasked(translator: Translator, sentence: str) -> str:
         for layer in model.decoder.layers:
             x = layer(x, memory, mask, is_causal=False)
         x = model.decoder.norm(x)[0, -1]
-        written.append(int((x @ model.target_embedding.tokens.weight.T).argmax()))
+        written.append(
+            int((x @ model.target_embedding.tokens.weight.T).argmax())
+        )
     return translator.target.decode(written[1:])
 
 
@@ -266,7 +268,8 @@ def test_a_link_and_a_picture_are_shared(visit: Visitor) -> None:
     with page.expect_download() as download:
         page.get_by_role("button", name="Download this picture").click()
     svg = download.value.path().read_text("utf-8")
-    assert svg.startswith("<svg") and "tea" in svg
+    assert svg.startswith("<svg")
+    assert "tea" in svg
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator(".live .result")).to_have_text(broken, timeout=60_000)
