@@ -97,6 +97,7 @@
     const heads = all(".md-content :is(h2, h3)[id]");
     const last = heads.filter((head) => head.getBoundingClientRect().top < innerHeight / 3).pop();
     if (last) edition.hash = last.id;
+    if (location.hash.startsWith("#%7B")) edition.hash = location.hash; // what a live page shares
   });
 
   // The contents of the page follow the reader.

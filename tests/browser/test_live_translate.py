@@ -5,6 +5,7 @@ changes the translation as the same change does in the package.
 """
 
 import json
+import re
 import statistics
 from collections.abc import Callable
 from urllib.parse import quote
@@ -195,6 +196,59 @@ def unmasked(translator: Translator, sentence: str) -> str:
     return translator.target.decode(written[1:])
 
 
+def test_a_failed_fetch_is_told_and_tried_again(visit: Visitor) -> None:
+    page = visit.open("/en/live/translate/")
+    page.route("**/*.safetensors", lambda route: route.abort())
+    button = page.locator(".live .ask button")
+    button.click()
+    status = page.locator(".live [role=status]")
+    expect(status).to_contain_text("did not work")
+    settled(page)
+    visit.faults.clear()  # the browser's word on the request
+    page.unroute("**/*.safetensors")
+    button.click()
+    expect(page.locator(".live .result")).not_to_be_empty(timeout=60_000)
+
+
+def test_without_the_mask_rivals_are_those_of_the_step(visit: Visitor) -> None:
+    """Greedy decoding took the most probable of what was known then."""
+    page = open_page(visit, text=SENTENCES[0], isCausal=False)
+    words = page.locator(".live .written button")
+    for n in range(words.count()):
+        words.nth(n).click()
+        said = page.locator(".live .written + .says").inner_text()
+        shares = [float(x) for x in re.findall(r"([\d.]+)%", said)]
+        assert len(shares) == 5
+        assert shares[0] == max(shares)
+    page.locator(".live select").select_option("4")
+    settled(page)
+    unmasked_beams = page.locator(".live ol").inner_text()
+    page.get_by_label("No causal mask in the decoder").uncheck()
+    settled(page)
+    assert page.locator(".live ol").inner_text() != unmasked_beams
+
+
+def test_a_link_that_makes_no_sense_asks_for_nothing(visit: Visitor) -> None:
+    for asks in (None, {"text": 5}, [1], {"text": "Hi.", "head": 9}):
+        page = visit.open(f"/en/live/translate/#{quote(json.dumps(asks))}")
+        page.reload()
+        expect(page.locator(".live .ask input")).to_be_visible()
+    expect(page.locator(".live .result")).not_to_be_empty(timeout=60_000)
+
+
+def test_the_last_token_of_the_source_stays(visit: Visitor) -> None:
+    page = open_page(visit, text="I see.")
+    tokens = page.locator(".live .source button")
+    for n in range(tokens.count()):
+        tokens.nth(n).click()
+        settled(page)
+    left = page.locator(".live .source [aria-pressed=false]")
+    assert left.count() == 1
+    page.get_by_role("button", name="Mend everything").click()
+    settled(page)
+    assert left.count() == tokens.count()
+
+
 def test_a_token_is_left_out_and_put_back(
     visit: Visitor, translator: Translator
 ) -> None:
@@ -280,6 +334,7 @@ def test_keys_alone_are_enough(visit: Visitor) -> None:
     page.locator(".live .ask input").focus()
     page.keyboard.press("Control+a")
     page.keyboard.type("I love you.")
+    page.keyboard.press("Enter")
     expect(page.locator(".live .result")).to_have_text(
         "我爱你。", timeout=60_000
     )

@@ -1,4 +1,4 @@
-// Made from docs/source/live-parts.md (a78423945a63). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+// Made from docs/source/live-parts.md (16b877ace27e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** Greedy decoding and beam search, as in attention_book/generation/. */
 
 export const BOS = 1, EOS = 2;
@@ -31,15 +31,17 @@ export function generate(model, source, { maxLength, isCausal = true, see = () =
 
 
 /** Keep the best hypotheses at each step, and return the best that has ended. */
-export function beamSearch(model, source, { maxLength, beamSize = 4, lengthPenalty = 0.6, see = () => {} }) {
+export function beamSearch(model, source, { maxLength, beamSize = 4, lengthPenalty = 0.6, isCausal = true, see = () => {} }) {
   const score = ({ tokenIds, logProb }, length = tokenIds.length) =>
     logProb / ((5 + length) / 6) ** lengthPenalty;
   const memory = model.encode(source);
   let beam = [{ tokenIds: [], logProb: 0, caches: model.emptyCaches() }], best = null;
   while (beam.length && !(best && score(best) >= score(beam[0], maxLength))) {
     const candidates = beam.flatMap((parent) => {
-      const logits = model.decode([parent.tokenIds.at(-1) ?? BOS], memory, parent.caches);
-      const logProbs = logSoftmax(logits.row(0));
+      const logits = isCausal
+        ? model.decode([parent.tokenIds.at(-1) ?? BOS], memory, parent.caches)
+        : model.decode([BOS, ...parent.tokenIds], memory, undefined, false);
+      const logProbs = logSoftmax(logits.row(logits.rows - 1));
       return largest(logProbs, 2 * beamSize).map((tokenId) => ({
         tokenIds: [...parent.tokenIds, tokenId],
         logProb: parent.logProb + logProbs[tokenId],

@@ -12,7 +12,7 @@ export function start(place) {
   const text = make("input", { type: "text", maxlength: 200, autocomplete: "off", spellcheck: "false",
     value: isChinese ? "这本书很有意思。" : "This book is very interesting.",
     "aria-label": pick("要翻译的句子，中文或英文 | A sentence to translate, English or Chinese"),
-    input: () => asker.worker && ask() });
+    input: ({ isComposing }) => isComposing || asker.worker && ask(), compositionend: () => asker.worker && ask() });
   const button = make("button", { type: "submit" }, pick("翻译 | Translate"));
   const says = make("p", { class: "says", role: "status" },
     pick("写一句话，模型（8 MB）取来以后在你的浏览器里翻译。 | Write a sentence. The model (8 MB) is fetched and translates it in your browser."));
@@ -22,11 +22,12 @@ export function start(place) {
   const asker = new Asker({
     progress: (share) => { says.textContent = pick("正在取模型 | Fetching the model") + ` ${Math.round(100 * share)}%` },
     answer: show,
-    fail: (why) => { says.textContent = pick(`出错了：${why} | It failed: ${why}`) },
+    fail: (why) => { says.textContent = pick(`没有成功（${why}），请再试一次。 | It did not work (${why}). Please try again.`) },
   });
 
   function ask() {
     if (text.value.trim()) asker.ask({ text: text.value.trim() });
+    else says.textContent = pick("写一句话。 | Write a sentence.");
   }
 
   function show(found) {

@@ -159,6 +159,7 @@ export function start(place) {
   const worker = new Worker(new URL("induction_worker.js", import.meta.url), { type: "module" });
   const waiting = []; // what is asked is answered in order
   worker.onmessage = ({ data }) => waiting.shift()(data);
+  worker.onerror = () => say(pick("后台程序没有启动，请重新打开这一页。 | The worker did not start. Please open this page again."));
   const ask = (task, given) => {
     worker.postMessage({ task, given });
     return new Promise((answer) => waiting.push(answer));

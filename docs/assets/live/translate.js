@@ -20,6 +20,14 @@ const nameOf = (name, head) => pick(SIDES[sideOf(name)])
 const percent = (x) => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
 
 
+/** Put other children into an element; the focus stays where it was. */
+function repaint(element, ...children) {
+  const at = [...element.children].indexOf(document.activeElement);
+  element.replaceChildren(...children);
+  element.children[at]?.focus();
+}
+
+
 /** What the package says, too: how likely the translation is right, or what it has lost. */
 export function sayDoubt({ confidence, isSure, lost }) {
   const sure = `${Math.round(100 * confidence)}%`;
@@ -41,10 +49,10 @@ export function start(place) {
   // What one asks.
   const text = make("input", { type: "text", value: state.text, maxlength: 200, autocomplete: "off", spellcheck: "false",
     "aria-label": pick("要翻译的句子，中文或英文 | A sentence to translate, English or Chinese"),
-    input: () => ask({ text: text.value, leftOut: [] }) });
-  const load = make("button", { click: () => ask() }, pick("翻译（先取 8 MB 的模型） | Translate (fetches a model of 8 MB)"));
+    input: ({ isComposing }) => isComposing || asker.worker && typed(), compositionend: () => asker.worker && typed() });
+  const load = make("button", { type: "submit" }, pick("翻译（先取 8 MB 的模型） | Translate (fetches a model of 8 MB)"));
   const examples = EXAMPLES.map((example) => make("button", {
-    click: () => { text.value = example; ask({ text: example, leftOut: [] }) } }, example));
+    click: () => { text.value = example; typed() } }, example));
   const beams = make("select", { change: () => ask({ beamSize: Number(beams.value) }) },
     ...[1, 2, 4, 8].map((n) => make("option", { value: n, selected: n === state.beamSize },
       n === 1 ? pick("贪心 | greedy") : pick(`束宽 ${n} | beam of ${n}`))));
@@ -78,8 +86,8 @@ export function start(place) {
 
   const link = make("button", { click: async () => {
     history.replaceState(null, "", share(state));
-    await navigator.clipboard?.writeText(location.href).catch(() => {});
-    link.textContent = pick("链接已复制 | Link copied");
+    const isCopied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    link.textContent = isCopied ? pick("链接已复制 | Link copied") : pick("链接在地址栏里 | The link is in the address bar");
     setTimeout(() => { link.textContent = pick("复制链接 | Copy a link") }, 2000);
   } }, pick("复制链接 | Copy a link"));
   const svg = make("button", { click: () => {
@@ -104,7 +112,7 @@ export function start(place) {
     make("label", { class: "row" }, mask, pick("解码器不用因果掩码 | No causal mask in the decoder")),
     make("p", { class: "says" }, pick("点一下原文的词元，把它从输入里去掉： | Press a token of the source to leave it out:")), source,
     effects, make("div", { class: "row" }, mend));
-  settle(place, make("div", { class: "row ask" }, text, load),
+  settle(place, make("form", { class: "row ask", submit: (event) => { event.preventDefault(); typed() } }, text, load),
     make("div", { class: "row" }, ...examples, make("label", {}, pick("解码 | Decoding"), " ", beams)), status, after);
 
   const asker = new Asker({
@@ -113,18 +121,26 @@ export function start(place) {
       found = answer;
       place.setAttribute("aria-busy", "false");
       status.textContent = pick(`用了 ${Math.round(found.milliseconds)} 毫秒，在你的机器上。 | It took ${Math.round(found.milliseconds)} ms on your machine.`);
+      if (load === document.activeElement) text.focus();
       load.hidden = true, after.hidden = false;
       state.step = null;
       paint();
     },
-    fail: (why) => { status.textContent = pick(`出错了：${why} | It failed: ${why}`) },
+    fail: (why) => {
+      status.textContent = pick(`没有成功（${why}），请再试一次。 | It did not work (${why}). Please try again.`);
+      place.setAttribute("aria-busy", "false");
+      load.hidden = asker.isReady;
+    },
   });
+
+  const typed = () => ask({ text: text.value, leftOut: [] });
 
   function ask(changes = {}) {
     Object.assign(state, changes);
     const { text, beamSize, silent, temperature, isCausal, leftOut } = state;
-    place.setAttribute("aria-busy", "true");
-    if (text.trim()) asker.ask({ text: text.trim(), beamSize, silent, temperature, isCausal, leftOut });
+    place.setAttribute("aria-busy", `${Boolean(text.trim())}`);
+    if (!text.trim()) after.hidden = true, status.textContent = pick("写一句话。 | Write a sentence.");
+    else asker.ask({ text: text.trim(), beamSize, silent, temperature, isCausal, leftOut });
   }
 
   function silence(heads) {
@@ -132,6 +148,13 @@ export function start(place) {
     const isOn = heads.every((head) => silent.has(head));
     heads.forEach((head) => silent[isOn ? "delete" : "add"](head));
     ask({ silent: { ...state.silent, [state.name]: [...silent].sort() } });
+  }
+
+  /** Leave a token of the source out, or put it back; one has to stay. */
+  function leaveOut(i) {
+    const { leftOut } = state;
+    if (leftOut.includes(i)) ask({ leftOut: leftOut.filter((j) => j !== i) });
+    else if (leftOut.length < found.all.length - 1) ask({ leftOut: [...leftOut, i] });
   }
 
   function look(changes) {
@@ -153,15 +176,16 @@ export function start(place) {
   function paint() {
     const written = state.step ?? found.target.length, isWhole = written === found.target.length;
     state.row = Math.min(state.row, Math.max(0, written - 1));
+    result.lang = words.lang = /[\u4e00-\u9fff]/.test(state.text) ? "en" : "zh";
     result.textContent = isWhole ? found.text : found.target.slice(0, written).join("").trim() || "…";
     doubt.textContent = sayDoubt(found);
-    words.replaceChildren(...found.rivals.slice(0, written).map(([{ token, probability }], i) =>
+    repaint(words, ...found.rivals.slice(0, written).map(([{ token, probability }], i) =>
       make("button", { "aria-pressed": `${i === state.row}`, style: `--weight: ${probability}`,
         click: () => look({ row: i }), focus: () => tell(i), pointerenter: () => tell(i) }, token)));
     tell(state.row);
     others.hidden = state.beamSize === 1;
-    others.replaceChildren(...found.hypotheses.map(({ text, logProb }) =>
-      make("li", {}, `${text}  ${logProb.toFixed(2)}`)));
+    others.replaceChildren(...found.hypotheses.map(({ text, logProb, hasEnded }) =>
+      make("li", {}, `${text}${hasEnded ? "" : " …"}  ${logProb.toFixed(2).replace("-", "−")}`)));
     paintHeads();
     const { rows, columns, weight } = view();
     title.textContent = nameOf(state.name, state.head);
@@ -176,9 +200,12 @@ export function start(place) {
   }
 
   function tell(i) {
-    const list = found.rivals[i]?.map(({ token, probability }) => `${token.trim()} ${percent(probability)}`);
+    const list = i < (state.step ?? found.target.length) && found.rivals[i].map(({ token, probability }) => `${token.trim()} ${percent(probability)}`);
     rivals.textContent = list ? pick("这一步最可能的词元： | Most probable at this step: ") + list.join("  ·  ") : "";
   }
+
+  const said = (name, head) => nameOf(name, head)
+    + (state.silent[name]?.includes(head) ? pick("，已关掉 | , silenced") : "");
 
   function paintHeads() {
     const focused = heads.contains(document.activeElement) ? document.activeElement.dataset.at : null;
@@ -188,8 +215,8 @@ export function start(place) {
         .filter(([name]) => sideOf(name) === side)
         .flatMap(([name, all]) => all.map((weights, head) => make("button", {
           "aria-pressed": `${name === state.name && head === state.head}`, "data-at": `${name} ${head}`,
-          class: state.silent[name]?.includes(head) ? "silent" : "", "aria-label": nameOf(name, head),
-          title: nameOf(name, head), click: () => look({ name, head }),
+          class: state.silent[name]?.includes(head) ? "silent" : "", "aria-label": said(name, head),
+          title: said(name, head), click: () => look({ name, head }),
         }, drawThumbnail(weights, sideOf(name) === "encoder" ? found.source.length : found.target.length))))))));
     heads.querySelector(`[data-at="${focused}"]`)?.focus();
   }
@@ -197,6 +224,11 @@ export function start(place) {
   function paintCache(written) {
     const n = found.source.length, depth = 2, d = 256;
     const cells = (count, kind) => Array.from({ length: count }, () => make("i", { class: kind }));
+    if (!state.isCausal) {
+      cache.replaceChildren();
+      kept.textContent = pick("没有因果掩码，缓存用不了：前面的词元看得见后面的，每一步从头再算。 | Without the causal mask no cache is of use. Earlier tokens see later ones, and each step computes all anew.");
+      return;
+    }
     const numbers = (2 * depth * d * (n + written)).toLocaleString();
     kept.textContent = pick(`键值缓存：原文 ${n} 个词元的键和值，算一次；译文 ${written} 个，每步添一个。两层合起来 ${numbers} 个数。 | Key–value cache: keys and values of ${n} source tokens, computed once, and of ${written} written tokens, one more at each step. ${numbers} numbers in both layers together.`);
     cache.replaceChildren(make("div", { class: "cells", role: "img", "aria-label": kept.textContent },
@@ -208,13 +240,24 @@ export function start(place) {
     one.textContent = silent.includes(state.head) ? pick("恢复这个头 | Restore this head") : pick("关掉这个头 | Silence this head");
     layer.textContent = silent.length === 4 ? pick("恢复这一层的头 | Restore this layer's heads") : pick("关掉这一层所有的头 | Silence all heads of this layer");
     place.querySelector(".degrees").textContent = state.temperature;
-    source.replaceChildren(...found.all.map((token, i) => make("button", {
+    repaint(source, ...found.all.map((token, i) => make("button", {
       "aria-pressed": `${state.leftOut.includes(i)}`, class: state.leftOut.includes(i) ? "left" : "",
-      click: () => ask({ leftOut: state.leftOut.includes(i) ? state.leftOut.filter((j) => j !== i) : [...state.leftOut, i] }),
+      click: () => leaveOut(i),
     }, token)));
-    measured(state, nameOf).then((lines) =>
-      effects.replaceChildren(...lines.map((line) => make("p", { class: "says" }, line))));
+    const asks = JSON.stringify(state);
+    measured(state, nameOf)
+      .catch(() => [pick("量过的结果没有取到。 | The measurements could not be fetched.")])
+      .then((lines) => { // unless something has changed since
+        if (asks === JSON.stringify(state)) effects.replaceChildren(...lines.map((line) => make("p", { class: "says" }, line)));
+      });
   }
 
+  addEventListener("hashchange", () => {
+    if (!asked().text) return;
+    Object.assign(state, { beamSize: 1, silent: {}, temperature: 1, isCausal: true, leftOut: [] }, asked());
+    text.value = state.text, beams.value = state.beamSize;
+    heat.value = TEMPERATURES.indexOf(state.temperature), mask.checked = !state.isCausal;
+    ask();
+  });
   if (asked().text) ask();
 }

@@ -1,14 +1,14 @@
 /** Translates away from the page, which stays quick: a model to load, then a question, an answer. */
-import { logSoftmax, largest, BOS } from "./generation.js";
+import { BOS, EOS, largest, logSoftmax } from "./generation.js";
 import { Translator } from "./translator.js";
 
 let translator;
 
 onmessage = async ({ data }) => {
   try {
-    postMessage(data.url ? await load(data.url) : { id: data.id, ...answer(data) });
+    postMessage(data.url ? await load(data.url) : answer(data));
   } catch (error) {
-    postMessage({ id: data.id, error: error.message });
+    postMessage({ error: error.message });
   }
 };
 
@@ -40,7 +40,7 @@ function answer({ text, leftOut = [], beamSize = 1, silent = {}, temperature = 1
   }
   const start = performance.now(), all = translator.encode(text);
   const source = all.filter((_, i) => !leftOut.includes(i)), beams = [];
-  const see = ({ beam, best }) => beams.push([...beam, best].filter(Boolean));
+  const see = ({ beam, best }) => beams.push([best, ...beam].filter(Boolean));
   const found = translator.translate(text, { source, beamSize, isCausal, ...beamSize > 1 ? { see } : {} });
   const milliseconds = performance.now() - start;
 
@@ -49,15 +49,18 @@ function answer({ text, leftOut = [], beamSize = 1, silent = {}, temperature = 1
     if (name.startsWith(side)) weights[name] = attention.weights.map(({ data }) => data);
   });
   keep("encoder");
-  const logits = model.decode([BOS, ...tokenIds.slice(0, -1)], memory, undefined, isCausal);
+  const before = [BOS, ...tokenIds.slice(0, -1)];
+  const logits = model.decode(before, memory, undefined, isCausal);
   keep("decoder");
   const rivals = tokenIds.map((id, i) => {
-    const logProbs = logSoftmax(logits.row(i));
+    // Without the mask a row has seen what was written later: compute it as it was then.
+    const then = isCausal ? logits : model.decode(before.slice(0, i + 1), memory, undefined, false);
+    const logProbs = logSoftmax(then.row(i));
     const others = largest(logProbs, 5).filter((other) => other !== id).slice(0, 4);
     return [id, ...others].map((id) => ({ token: show(id), probability: Math.exp(logProbs[id]) }));
   });
-  const hypotheses = (beams.at(-1) ?? []).map((beam) => ({
-    text: tokenizer.decode(beam.tokenIds), logProb: beam.logProb }));
+  const hypotheses = (beams.at(-1) ?? []).map(({ tokenIds, logProb }) => ({
+    text: tokenizer.decode(tokenIds), logProb, hasEnded: tokenIds.at(-1) === EOS }));
   return { ...found, milliseconds, weights, rivals, hypotheses,
     all: all.map(show), source: source.map(show), target: tokenIds.map(show) };
 }
