@@ -31,7 +31,7 @@ def write_root(site: Path, url: str) -> None:
     (site / "robots.txt").write_text(ROBOTS + maps, "utf-8")
     (site / "llms.txt").write_text(llms(url), "utf-8")
     (site / ".nojekyll").touch()
-    (site / "models").mkdir()  # which both editions run in the browser
+    (site / "models").mkdir(exist_ok=True)  # which both editions run in the browser
     for model in (ROOT / PACKAGE / "models").glob("*.safetensors"):
         shutil.copy(model, site / "models")
 

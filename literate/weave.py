@@ -34,7 +34,6 @@ from literate.tangle import write
 
 
 EDITIONS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
-SHOWN_LIVE = ["broken-translator"]  # records that scripts read
 WOVEN = ROOT / ".cache/woven"
 HIDDEN = 'class="twin"'
 ORIGIN = "出自 | From"
@@ -71,8 +70,9 @@ def write_trees(editions: Iterable[str] = EDITIONS) -> Book:
         draft = WOVEN / f"{edition}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(ROOT / "docs/assets", draft / "assets")
-        for name in SHOWN_LIVE:
-            shutil.copy(ROOT / RECORDS / f"{name}.json", draft / "assets/live")
+        for script in draft.glob("assets/live/*.js"):  # with the records that it reads
+            for record in re.findall(r'"([\w-]+\.json)"', script.read_text("utf-8")):
+                shutil.copy(ROOT / RECORDS / record, script.parent)
         for path in pages():
             if path.parts[0] == "docs":
                 write_page(read(path), edition, draft, book)
