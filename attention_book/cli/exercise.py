@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (92ff87508de2). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (e1e20af930db). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """Commands exercise and check. Explained on the page "The command line"."""
 
 import contextlib
@@ -31,10 +31,6 @@ _WORKER = Path(__file__).with_name("check_worker.py")
 _MARKER = "# attention-book exercise "  # begins the first line of a file
 _WIDTH = 77  # columns of a comment
 _TIME_LIMIT = 60  # seconds
-_Language = Annotated[
-    Literal["zh", "en"] | None,
-    Option(help="The language to speak.", show_default="that of the locale"),
-]
 
 
 @cache
@@ -43,7 +39,7 @@ def _load_exercises() -> dict[str, Any]:
     return json.loads(_EXERCISES.read_text("utf-8"))
 
 
-def _here() -> str:
+def _find_language() -> str:
     """Return the language of the locale: zh for Chinese, en for all others."""
     names = ("LC_ALL", "LC_MESSAGES", "LANG")
     values = [os.environ.get(name) for name in names]
@@ -52,59 +48,49 @@ def _here() -> str:
     return "zh" if first.lower().startswith(("zh", "chinese")) else "en"
 
 
-def _pick(language: str | None, text: str) -> str:
+_Language = Annotated[
+    Literal["zh", "en"],
+    Option(
+        default_factory=_find_language,
+        help="The language to speak.",
+        show_default="that of the locale",
+    ),
+]
+
+
+def _pick(language: str, text: str) -> str:
     """Take one side of `中文 | English`; a text without a bar as it is."""
     chinese, bar, english = text.partition(" | ")
-    return english if bar and (language or _here()) == "en" else chinese
+    return english if bar and language == "en" else chinese
 
 
-def _localize(language: str | None, words: str, /, **values: object) -> str:
-    """Take one side of `中文 | English`, and fill in the values."""
-    return _pick(language, words).format(**values)
-
-
-def _say(language: str | None, words: str, /, **values: object) -> None:
-    """Print one side of `中文 | English`, with the values filled in."""
-    typer.echo(_localize(language, words, **values))
-
-
-def _refuse(language: str | None, words: str, /, **values: object) -> NoReturn:
+def _refuse(language: str, words: str, **values: object) -> NoReturn:
     """Say in one line how the command is used wrongly; the status is 2."""
-    print_error(_localize(language, words, **values))
+    print_error(_pick(language, words).format(**values))
     raise typer.Exit(2)
 
 
-def _find(exercise_id: str, language: str | None) -> dict[str, Any]:
+def _find(exercise_id: str, language: str) -> dict[str, Any]:
     """Return the exercise of this id, or refuse and name those near it."""
     exercises = _load_exercises()
     if exercise_id not in exercises:
         near = difflib.get_close_matches(exercise_id, exercises, cutoff=0)
-        _refuse(
-            language,
-            "没有练习 {wrong}，相近的有 {near} | "
-            "there is no exercise {wrong}; near it are {near}",
-            wrong=exercise_id,
-            near=", ".join(near),
-        )
+        wrong = "没有练习 {id}，相近的有 {near} | "
+        wrong += "there is no exercise {id}; near it are {near}"
+        _refuse(language, wrong, id=exercise_id, near=", ".join(near))
     return exercises[exercise_id]
 
 
 def _wrap(text: str) -> list[str]:
-    """Break a paragraph into lines, none of which begins with a comma."""
+    """Break paragraphs into lines, none of which begins with a comma."""
     lines = [""]
     latin = r"[^\s\u2e80-\uffef“”]+"
-    for unit in re.findall(
-        rf"[“（《]*(?:{latin}|\S)[，。；：？！、）》”]*|\s+", text
-    ):
-        if cell_len(lines[-1] + unit.rstrip()) > _WIDTH:
+    unit = rf"\n|[“（《]*(?:{latin}|\S)[，。；：？！、）》”]*|[^\S\n]+"
+    for piece in re.findall(unit, text):
+        if piece == "\n" or cell_len(lines[-1] + piece.rstrip()) > _WIDTH:
             lines.append("")
-        lines[-1] += unit if lines[-1] else unit.lstrip()
+        lines[-1] += piece if lines[-1] else piece.lstrip()
     return [line.rstrip() for line in lines]
-
-
-def _wrap_all(text: str) -> list[str]:
-    """Break paragraphs into lines."""
-    return [line for each in text.split("\n") for line in _wrap(each)]
 
 
 def _ids(incomplete: str) -> list[str]:
@@ -127,16 +113,16 @@ def _exercise(
     into: Annotated[
         Path | None, Option(help="Add the exercise to the end of this file.")
     ] = None,
-    language: _Language = None,
+    *,
+    language: _Language,
 ) -> None:
     """List exercises, or print one: exercise by-hand-2 > ex.py."""
-    side = language or _here()
     if exercise_id and hint:
-        text = _find(exercise_id, language).get("hint", {}).get(side)
-        if not text:
+        found = _find(exercise_id, language)
+        if "hint" not in found:
             none = "练习 {id} 没有提示 | exercise {id} has no hint"
             _refuse(language, none, id=exercise_id)
-        typer.echo("\n".join(_wrap_all(text)))
+        typer.echo("\n".join(_wrap(found["hint"][language])))
     elif exercise_id and into:
         _add(exercise_id, into, language)
     elif exercise_id:
@@ -144,25 +130,23 @@ def _exercise(
     elif hint or into:
         _refuse(language, "哪一道练习？ | which exercise?")
     else:
-        _list_all(side)
+        _list_all(language)
 
 
-def _render(exercise_id: str, language: str | None) -> str:
+def _render(exercise_id: str, language: str) -> str:
     """Return the task of an exercise, as a comment, and its stub."""
-    side = language or _here()
     found = _find(exercise_id, language)
-    head = "练习 {id}，{title} | Exercise {id}: {title}"
-    title = found["title"][side]
-    lines = [_localize(language, head, id=exercise_id, title=title)]
-    lines += _wrap_all(found["task"][side])
+    head = f"练习 {exercise_id}， | Exercise {exercise_id}: "
+    lines = [_pick(language, head) + found["title"][language]]
+    lines += _wrap(found["task"][language])
     then = "写好以后运行 attention-book check 文件名 | "
     then += "When it is written, run: attention-book check FILE"
-    lines += ["", _localize(language, then)]
+    lines += ["", _pick(language, then)]
     comment = [f"# {line}".rstrip() for line in lines]
     return "\n".join([_MARKER + exercise_id, *comment, "", *found["stub"], ""])
 
 
-def _add(exercise_id: str, file: Path, language: str | None) -> None:
+def _add(exercise_id: str, file: Path, language: str) -> None:
     """Add an exercise to the end of a file; what stands there, stays."""
     text = _render(exercise_id, language)
     ids = _read_ids(file, language) if file.exists() else []
@@ -179,20 +163,21 @@ def _add(exercise_id: str, file: Path, language: str | None) -> None:
     line = file.read_text("utf-8-sig").count("\n") - text.count("\n") + 1
     added = "{id} 加进了 {file}，从第 {line} 行开始 | "
     added += "{id} is in {file}, from line {line} on"
-    _say(language, added, file=file, id=exercise_id, line=line)
+    values = {"file": file, "id": exercise_id, "line": line}
+    typer.echo(_pick(language, added).format(**values))
 
 
-def _list_all(side: str) -> None:
+def _list_all(language: str) -> None:
     """Print the title of every exercise, by chapters."""
     chapter = ""
     for name, found in _load_exercises().items():
-        if chapter != (chapter := found["chapter"][side]):
+        if chapter != (chapter := found["chapter"][language]):
             number = found["chapter"]["number"]
             typer.echo(f"{number:>2} {chapter}" if number != "" else chapter)
-        typer.echo(f"   {name}  {found['title'][side]}")
+        typer.echo(f"   {name}  {found['title'][language]}")
 
 
-def _read_ids(file: Path, language: str | None) -> list[str]:
+def _read_ids(file: Path, language: str) -> list[str]:
     """Return the ids in a reader's file, if it can be run."""
     try:
         if file.exists() and not file.is_file():
@@ -268,10 +253,6 @@ def _kill(worker: subprocess.Popen[str]) -> None:
 
 
 _RESULTS = {
-    "hint": "提示：attention-book exercise {id} --hint | "
-    "A hint: attention-book exercise {id} --hint",
-    "next": "下一道：attention-book exercise {id} --into {file} | "
-    "Next: attention-book exercise {id} --into {file}",
     "passed": "练习 {id} 通过 | Exercise {id} passed",
     "failed": "练习 {id} 没有通过：{text} | Exercise {id} failed: {text}",
     "missing": "练习 {id} 没有通过：{file} 里没有 {name}，请用这个名字 | "
@@ -293,18 +274,23 @@ _RESULTS = {
 @app.command("check")
 def _check(
     file: Annotated[Path, Argument(help="What exercise printed, written.")],
-    language: _Language = None,
+    *,
+    language: _Language,
 ) -> None:
     """Check a written exercise, without showing its answer."""
     found = {name: _find(name, language) for name in _read_ids(file, language)}
     result = {"id": list(found)[-1], **_try(file, found)}
     if result["kind"] == "failed":  # a message of the check has both sides
         result["text"] = _pick(language, result["text"])
-    _say(language, _RESULTS[result["kind"]], file=file, **result)
+    answer = _pick(language, _RESULTS[result["kind"]])
+    typer.echo(answer.format(file=file, **result))
+    last = result["id"]
     if result["kind"] != "passed":
-        if "hint" in found[result["id"]]:
-            _say(language, _RESULTS["hint"], **result)
+        if "hint" in found[last]:
+            command = f"attention-book exercise {last} --hint"
+            typer.echo(_pick(language, "提示： | A hint: ") + command)
         raise typer.Exit(1)
     for name, other in _load_exercises().items():
-        if other.get("after") == result["id"]:
-            _say(language, _RESULTS["next"], id=name, file=file)
+        if other.get("after") == last:
+            command = f"attention-book exercise {name} --into {file}"
+            typer.echo(_pick(language, "下一道： | Next: ") + command)

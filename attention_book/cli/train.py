@@ -1,4 +1,4 @@
-# Made from docs/source/cli.md (b71a981108b0). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+# Made from docs/source/cli.md (bcf082d06248). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 """The command train. Explained on the page "The command line"."""
 
 import json
@@ -14,13 +14,7 @@ from typing import Annotated, Any, Literal
 
 import torch
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 from typer import Argument, Option
 
 from attention_book.cli.app import app, make_console
@@ -309,26 +303,21 @@ def _run_steps(
     console = make_console()
     console.quiet = trainer.strategy.rank > 0  # the first one shows it
     max_steps = trainer.config.max_steps
+    is_hidden = console.quiet or not console.is_terminal
     with Progress(
-        TextColumn("{task.description}"),
-        MofNCompleteColumn(),
-        BarColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=console.quiet or not console.is_terminal,
+        console=console, transient=True, disable=is_hidden
     ) as progress:
         bar = progress.add_task("", total=max_steps)
         first = len(trainer.losses)
         began = time.perf_counter()
         while not signals and (done := len(trainer.losses) + 1) <= max_steps:
             loss = trainer.step()
-            per_step = (time.perf_counter() - began) / (done - first)
-            text = f"loss {loss:.4f}  {1 / per_step:.1f} steps/s"
+            rate = (done - first) / (time.perf_counter() - began)
+            text = f"step {done:,}  loss {loss:.4f}  {rate:.1f} steps/s"
             progress.update(bar, completed=done, description=text)
             if done % save_every == 0 or done == max_steps:
                 save()
                 unseen = validation_loss(trainer, held_out)
-                console.print(f"step {done:,}  {text}  unseen {unseen:.4f}")
+                console.print(f"{text}  unseen {unseen:.4f}")
     if signals:
         save()
