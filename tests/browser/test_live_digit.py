@@ -243,14 +243,23 @@ def test_the_piece_is_accessible_with_an_answer(
     assert violations(page, OTHERS) == []
 
 
-def test_a_model_that_does_not_come_is_told(visit: Visitor) -> None:
+@pytest.mark.parametrize(
+    ("edition", "lost", "told"),
+    [
+        ("en", "*.safetensors", "It did not work. Please check the network"),
+        ("zh", "digit_worker.js", "没有成功。请检查网络，再写一笔。"),
+    ],
+)
+def test_what_does_not_come_is_told(
+    visit: Visitor, edition: str, lost: str, told: str
+) -> None:
     page = visit.page
-    page.route("**/*.safetensors", lambda route: route.abort())
-    visit.open(DIGIT)
+    page.route(f"**/{lost}", lambda route: route.abort())
+    visit.open(f"/{edition}/live/digit/")
     draw(page, WRITTEN[7])
     result = page.locator(".digit .result")
-    expect(result).to_contain_text("It failed", timeout=LOADS)
-    page.unroute("**/*.safetensors")
+    expect(result).to_have_text(re.compile(f"^{told}[^|]*$"), timeout=LOADS)
+    page.unroute(f"**/{lost}")
     draw(page, WRITTEN[7])  # the next stroke asks again
     assert answer(page) == "7"
     visit.faults.clear()

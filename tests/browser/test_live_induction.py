@@ -122,18 +122,54 @@ def test_a_pause_stops_at_once(visit: Visitor) -> None:
         arg=at,
         timeout=30_000,
     )
+    press(page, "Silence Layer 2, head 1")
+    silent = page.locator(".silent > [aria-pressed=true]")
+    expect(silent).to_have_count(1)
     press(page, "Reset")
     expect(status).to_have_text(NOT_TRAINED, timeout=30_000)
     assert step(page) == 0
+    assert curve(page) == []
+    expect(silent).to_have_count(0)
+    assert len(accuracies(page)) == 1  # of the whole model
+
+
+def test_a_worker_that_does_not_come_is_told(visit: Visitor) -> None:
+    page = visit.page
+    page.route("**/repeats.js", lambda route: route.abort())
+    visit.open("/zh/live/induction/")
+    status = page.locator(".induction .status")
+    expect(status).to_have_text("没有成功。请检查网络，再按“重来”。")
+    page.unroute("**/repeats.js")
+    press(page, "重来")
+    expect(status).to_have_text("还没有训练。", timeout=30_000)
+    expect(page.get_by_role("button", name="开始")).to_be_enabled()
+    visit.faults.clear()
+
+
+@pytest.mark.parametrize("options", [PHONE, {}])
+def test_nothing_moves_when_it_starts(
+    visit: Visitor, options: dict[str, object]
+) -> None:
+    visit.page.add_init_script(
+        """window.moved = 0; new PerformanceObserver((list) => {
+          for (const { value } of list.getEntries()) moved += value;
+        }).observe({ type: "layout-shift" })"""
+    )
+    page = meet(visit)
+    assert page.evaluate("moved") == 0
+
+
+def curve(page: Page) -> list[str]:
+    """The points of the loss."""
+    line = page.get_by_role("img", name="the loss").locator("polyline")
+    return (line.get_attribute("points") or "").split()
 
 
 def loss_after(page: Page, n: int) -> list[str]:
     """The first n points of its curve."""
     press(page, "Start")
-    curve = page.get_by_role("img", name="the loss").locator("polyline")
-    points = "(curve) => (curve.getAttribute('points') ?? '').split(' ')"
     for _ in range(600):
-        found = curve.evaluate(points)
+        found = curve(page)
         if len(found) >= n:
             break
         page.wait_for_timeout(100)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from playwright.sync_api import Locator, ViewportSize, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from attention_book import (
     SinusoidalPositions,
@@ -32,18 +32,87 @@ PIECES = {
     "tiles": "fast/flash/",
     "cache": "fast/cache/",
 }
+CHAPTERS = tuple(dict.fromkeys(PIECES.values()))
 EDITIONS = ("zh", "en")
 PHONE: ViewportSize = {"width": 390, "height": 844}
-WORDS = ("Tom", "chases", "Jerry", "round", "the", "house")
+NARROW: ViewportSize = {"width": 360, "height": 780}
 JERRY = "Because Jerry hides a strange bridge every year, we will sell a pretty stone."
 
 each_edition = pytest.mark.parametrize("edition", EDITIONS)
-each_piece = pytest.mark.parametrize("name", PIECES)
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
+
+# Controls and drawings that leave the window.
+STICKS_OUT = """(figure, width) => [...figure.querySelectorAll(
+    ".live :is(svg, svg text, table, input, button)")]
+  .filter((it) => {
+    const {left, right} = it.getBoundingClientRect();
+    return left < 0 || right > width;
+  }).map((it) => it.outerHTML)"""
+# Words of a drawing that are small, or lie on others, wherever its sliders are.
+CROWDED = """(figure) => {
+  const sliders = [...figure.querySelectorAll("input[type=range]")];
+  const found = [];
+  const look = () => {
+    for (const svg of figure.querySelectorAll(".live > svg")) {
+      const words = [...svg.querySelectorAll("text")];
+      const boxes = words.map((word) => word.getBoundingClientRect());
+      const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+      words.forEach((word, i) => {
+        const size = scale * parseFloat(getComputedStyle(word).fontSize);
+        if (size < 10.8) found.push(`${word.textContent}: ${size} px`);
+        for (let j = 0; j < i; j++) {
+          const [a, b] = [boxes[i], boxes[j]];
+          const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+          const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+          if (x > 0.5 && y > 2.5) found.push(`${word.textContent} on ${words[j].textContent}`);
+        }
+      });
+    }
+  };
+  const set = (slider, value) => {
+    slider.value = value;
+    slider.dispatchEvent(new Event("input"));
+  };
+  look();
+  for (const slider of sliders) {
+    const {value, min, max} = slider;
+    for (let at = 0; at <= 25; at++) {
+      set(slider, Number(min) + at / 25 * (max - min));
+      look();
+    }
+    set(slider, value);
+  }
+  return [...new Set(found)];
+}"""
+ANIMATIONS = "it => it.getAnimations({subtree: true}).length"
+# Drag a slider through all it can be; what is read out until then.
+DRAG = """(figure) => {
+  const [slider] = figure.querySelectorAll("input[type=range]");
+  const heard = figure.querySelector("[aria-live]");
+  let times = 0;
+  new MutationObserver(() => { figure.dataset.told = ++times })
+    .observe(heard, {childList: true});
+  for (let at = 0; at <= 20; at++) {
+    slider.value = Number(slider.min) + at / 20 * (slider.max - slider.min);
+    slider.dispatchEvent(new Event("input"));
+  }
+  return heard.textContent;
+}"""
+# Nothing is left of the page but the pieces and what they lie in.
+ALONE = """() => {
+  const keep = [...document.querySelectorAll("figure.is-live:has(.live)")];
+  for (const it of document.body.querySelectorAll("*")) {
+    if (it.isConnected && !keep.some((one) => it.contains(one) || one.contains(it))) it.remove();
+  }
+}"""
 
 
-def open_piece(visit: Visitor, edition: str, name: str) -> Locator:
+def pieces(chapter: str) -> list[str]:
+    return [name for name, where in PIECES.items() if where == chapter]
+
+
+def settled(page: Page, name: str) -> Locator:
     """The figure in which a piece has settled."""
-    page = visit.open(f"/{edition}/{PIECES[name]}")
     place = page.locator(f'[data-live="{name}"]')
     place.evaluate(
         "it => (it.previousElementSibling ?? it).scrollIntoView({block: 'center'})"
@@ -51,6 +120,10 @@ def open_piece(visit: Visitor, edition: str, name: str) -> Locator:
     figure = page.locator(f'figure.is-live:has([data-live="{name}"])')
     expect(figure).to_have_count(1)
     return figure
+
+
+def open_piece(visit: Visitor, edition: str, name: str) -> Locator:
+    return settled(visit.open(f"/{edition}/{PIECES[name]}"), name)
 
 
 def picture(figure: Locator) -> Locator:
@@ -68,7 +141,8 @@ def slide(figure: Locator, label: str, to: float, step: float = 1) -> None:
 
 
 def said(figure: Locator) -> str:
-    return " ".join(figure.locator("[aria-live=polite]").all_inner_texts())
+    """What a piece says in words by now."""
+    return figure.locator(".words > [aria-hidden]").inner_text()
 
 
 def drawn(figure: Locator) -> list[str]:
@@ -81,38 +155,40 @@ def number(text: str) -> float:
 
 
 @each_edition
-@each_piece
+@each_chapter
 def test_takes_the_place_of_its_figure(
-    visit: Visitor, edition: str, name: str
+    tour: Visitor, edition: str, chapter: str
 ) -> None:
-    figure = open_piece(visit, edition, name)
-    page, place = visit.page, figure.locator(".live")
-    expect(picture(figure)).to_be_hidden()
-    expect(place).to_be_visible()
-    expect(figure.locator("figcaption")).to_be_visible()
+    page = tour.open(f"/{edition}/{chapter}")
+    figures = [settled(page, name) for name in pieces(chapter)]
+    for figure in figures:
+        expect(picture(figure)).to_be_hidden()
+        expect(figure.locator(".live")).to_be_visible()
+        expect(figure.locator("figcaption")).to_be_visible()
     page.emulate_media(media="print")
-    expect(picture(figure)).to_be_visible()
-    expect(place).to_be_hidden()
+    for figure in figures:
+        expect(picture(figure)).to_be_visible()
+        expect(figure.locator(".live")).to_be_hidden()
+    page.emulate_media(media="screen")
+    if edition == "en":
+        for figure in figures:
+            every_control_is_reached_by_tab(figure)
+            a_drag_is_told_once(figure)
+    fits_and_is_accessible(page, figures)
 
 
-@each_edition
-@each_piece
-def test_fits_and_is_accessible(
-    visit: Visitor, edition: str, name: str
-) -> None:
-    figure = open_piece(visit, edition, name)
-    page = visit.page
-    within = {"include": [[f'figure:has([data-live="{name}"])']]}
-    for size in (WIDE, PHONE):
+def fits_and_is_accessible(page: Page, figures: list[Locator]) -> None:
+    for size in (WIDE, PHONE, NARROW):
         page.set_viewport_size(size)
         fits(page)
-        for part in figure.locator(
-            ".live :is(svg, table, input, button)"
-        ).all():
-            box = part.bounding_box()
-            assert box is not None
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= size["width"]
+        for figure in figures:
+            assert figure.evaluate(STICKS_OUT, size["width"]) == []
+    page.evaluate(ALONE)  # each look at a whole chapter takes seconds
+    for figure in figures:  # at the narrowest; a drawing only grows
+        assert figure.evaluate(CROWDED) == []
+    within = {"include": [["figure.is-live:has(.live)"]]}
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
         assert violations(page, {**OTHERS}, within) == []
     for scheme in ("default", "slate"):
         page.evaluate(
@@ -122,53 +198,67 @@ def test_fits_and_is_accessible(
         assert violations(page, {"runOnly": ["color-contrast"]}, within) == []
 
 
-@each_edition
-@each_piece
-@pytest.mark.parametrize(
-    "options", [{"java_script_enabled": False}], ids=["no script"]
-)
-def test_without_script_the_picture_stays(
-    visit: Visitor, edition: str, name: str, options: object
-) -> None:
-    place = visit.open(f"/{edition}/{PIECES[name]}").locator(
-        f'[data-live="{name}"]'
-    )
-    expect(place).to_be_hidden()
-    expect(
-        place.locator("xpath=preceding-sibling::figure[1]/*[1]")
-    ).to_be_visible()
-
-
-@each_piece
-def test_every_control_is_reached_by_tab(visit: Visitor, name: str) -> None:
-    figure = open_piece(visit, "en", name)
+def every_control_is_reached_by_tab(figure: Locator) -> None:
     controls = figure.locator(
         ":is(button, input):not([tabindex='-1'], :disabled)"
     )
     controls.first.focus()
     for before, control in pairwise(controls.all()):
         expect(before).to_be_focused()
-        visit.page.keyboard.press("Tab")
+        figure.page.keyboard.press("Tab")
         expect(control).to_be_focused()
+        expect(control).to_have_css("outline-width", "2px")
+        expect(control).not_to_have_css("outline-style", "none")
 
 
-@each_piece
-@pytest.mark.parametrize(
-    "options", [{"reduced_motion": "reduce"}], ids=["still"]
-)
-def test_nothing_moves_by_itself_for_those_who_ask(
-    visit: Visitor, name: str, options: object
-) -> None:
-    figure = open_piece(visit, "en", name)
-    expect(figure.get_by_role("button", name="play")).to_have_count(0)
-    assert (
-        figure.evaluate("it => it.getAnimations({subtree: true}).length") == 0
+def a_drag_is_told_once(figure: Locator) -> None:
+    """What a slider changes is seen at once, and read out when it rests."""
+    if not figure.locator("input[type=range]").count():
+        return
+    seen, heard = said(figure), figure.locator("[aria-live=polite]")
+    before = heard.text_content()
+    assert figure.evaluate(DRAG) == before
+    assert said(figure) != seen
+    expect(figure).to_have_attribute("data-told", "1")
+    expect(heard).to_have_text(
+        figure.locator(".words > [aria-hidden]").text_content() or ""
     )
 
 
 @each_edition
-def test_query_is_moved_and_dragged(visit: Visitor, edition: str) -> None:
-    figure = open_piece(visit, edition, "pooling")
+@pytest.mark.parametrize(
+    "options", [{"java_script_enabled": False}], ids=["no script"]
+)
+def test_without_script_the_picture_stays(
+    visit: Visitor, edition: str, options: object
+) -> None:
+    for chapter in CHAPTERS:
+        visit.open(f"/{edition}/{chapter}")
+        for name in pieces(chapter):
+            place = visit.page.locator(f'[data-live="{name}"]')
+            expect(place).to_be_hidden()
+            expect(
+                place.locator("xpath=preceding-sibling::figure[1]/*[1]")
+            ).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "options", [{"reduced_motion": "reduce"}], ids=["still"]
+)
+def test_nothing_moves_by_itself_for_those_who_ask(
+    visit: Visitor, options: object
+) -> None:
+    for chapter in CHAPTERS:
+        visit.open(f"/en/{chapter}")
+        for name in pieces(chapter):
+            figure = settled(visit.page, name)
+            expect(figure.get_by_role("button", name="play")).to_have_count(0)
+            assert figure.evaluate(ANIMATIONS) == 0
+
+
+@each_edition
+def test_query_is_moved_and_dragged(tour: Visitor, edition: str) -> None:
+    figure = open_piece(tour, edition, "pooling")
     label = {"zh": "拖动查询", "en": "Drag the query"}[edition]
     x = torch.arange(6.0)
     y = torch.tensor([0.1, 0.9, 0.8, 0.2, -0.7, -1.0])
@@ -185,18 +275,18 @@ def test_query_is_moved_and_dragged(visit: Visitor, edition: str) -> None:
         agrees(query)
     box = figure.locator(".live svg").bounding_box()
     assert box is not None
-    visit.page.mouse.move(box["x"] + 5, box["y"] + 50)
-    visit.page.mouse.down()
-    visit.page.mouse.move(box["x"] + box["width"] * 160 / 380, box["y"] + 60)
-    visit.page.mouse.up()
+    tour.page.mouse.move(box["x"] + 5, box["y"] + 50)
+    tour.page.mouse.down()
+    tour.page.mouse.move(box["x"] + box["width"] * 180 / 380, box["y"] + 60)
+    tour.page.mouse.up()
     agrees(2.0)
 
 
 @each_edition
 def test_wide_scores_are_scaled_and_tempered(
-    visit: Visitor, edition: str
+    tour: Visitor, edition: str
 ) -> None:
-    figure = open_piece(visit, edition, "temperature")
+    figure = open_piece(tour, edition, "temperature")
     zh = edition == "zh"
     scores = runpy.run_path(str(ROOT / "docs/diagrams/score_widths.py"))[
         "scores"
@@ -227,9 +317,9 @@ def test_wide_scores_are_scaled_and_tempered(
 
 
 @each_edition
-def test_what_is_masked_weighs_nothing(visit: Visitor, edition: str) -> None:
-    figure = open_piece(visit, edition, "mask")
-    page = visit.page
+def test_what_is_masked_weighs_nothing(tour: Visitor, edition: str) -> None:
+    figure = open_piece(tour, edition, "mask")
+    page = tour.page
     keys = torch.zeros(6, 4)
     keys[(0, 2), (0, 0)] = 1
     keys[1, 1] = keys[5, 3] = 1
@@ -277,8 +367,8 @@ def test_what_is_masked_weighs_nothing(visit: Visitor, edition: str) -> None:
 
 
 @each_edition
-def test_clocks_agree_with_the_encoding(visit: Visitor, edition: str) -> None:
-    figure = open_piece(visit, edition, "clocks")
+def test_clocks_agree_with_the_encoding(tour: Visitor, edition: str) -> None:
+    figure = open_piece(tour, edition, "clocks")
     labels = (
         ("一个位置", "另一个位置")
         if edition == "zh"
@@ -313,8 +403,8 @@ def test_clocks_agree_with_the_encoding(visit: Visitor, edition: str) -> None:
     assert said(figure) == before  # as far apart, the same dot product
 
 
-def test_beam_finds_what_the_package_finds(visit: Visitor) -> None:
-    figure = open_piece(visit, "en", "beam")
+def test_beam_finds_what_the_package_finds(tour: Visitor) -> None:
+    figure = open_piece(tour, "en", "beam")
     model, (english, chinese), _ = load_model(LEARNER[250])
     source = english.encode(JERRY)
     best, _ = exact_search(model, source, max_length=40)
@@ -328,7 +418,7 @@ def test_beam_finds_what_the_package_finds(visit: Visitor) -> None:
             max_length=40,
             length_penalty=0.0,
         )
-        lines = figure.locator("p.says").all_inner_texts()
+        lines = said(figure).split("\n\n")
         for line, translation in zip(lines, (found, best), strict=True):
             p, log_prob = math.exp(translation.log_prob), translation.log_prob
             assert f" {p:.4f}, log-probability −{-log_prob:.2f}" in line
@@ -337,9 +427,9 @@ def test_beam_finds_what_the_package_finds(visit: Visitor) -> None:
 
 @each_edition
 def test_tiles_end_at_the_softmax_of_whole_rows(
-    visit: Visitor, edition: str
+    tour: Visitor, edition: str
 ) -> None:
-    figure = open_piece(visit, edition, "tiles")
+    figure = open_piece(tour, edition, "tiles")
     row = torch.tensor([2.0, 1, 4, 3, 0, 5])
     scores = torch.stack([row.roll(i) for i in range(6)])
     values = torch.arange(1.0, 7)
@@ -371,8 +461,8 @@ def test_tiles_end_at_the_softmax_of_whole_rows(
 
 
 @each_edition
-def test_cache_counts_what_is_computed(visit: Visitor, edition: str) -> None:
-    figure = open_piece(visit, edition, "cache")
+def test_cache_counts_what_is_computed(tour: Visitor, edition: str) -> None:
+    figure = open_piece(tour, edition, "cache")
     zh = edition == "zh"
     cached = figure.get_by_role("checkbox")
     for step in (1, 4, 6):

@@ -228,6 +228,20 @@ def test_without_the_mask_rivals_are_those_of_the_step(visit: Visitor) -> None:
     assert page.locator(".live ol").inner_text() != unmasked_beams
 
 
+def test_without_the_mask_a_step_has_weights_of_its_own(
+    visit: Visitor,
+) -> None:
+    """Of what was written by then, and no more."""
+    name = "decoder.layers.0.self_attention"
+    page = open_page(visit, text=SENTENCES[0], isCausal=False, name=name)
+    page.get_by_label("Tokens written").fill("3")
+    cells = page.locator(".live table.weights tbody td").all_text_contents()
+    weights = torch.tensor([float(x) for x in cells]).view(3, 3)
+    assert torch.allclose(weights.sum(-1), torch.ones(3), atol=0.02)
+    assert weights[0, 2] > 0
+    expect(page.locator(".live")).to_contain_text("the weights of step 3:")
+
+
 def test_a_link_that_makes_no_sense_asks_for_nothing(visit: Visitor) -> None:
     for asks in (None, {"text": 5}, [1], {"text": "Hi.", "head": 9}):
         page = visit.open(f"/en/live/translate/#{quote(json.dumps(asks))}")
@@ -339,7 +353,7 @@ def test_keys_alone_are_enough(visit: Visitor) -> None:
         "我爱你。", timeout=60_000
     )
     reached = set()
-    for _ in range(90):
+    for _ in range(25):
         page.keyboard.press("Tab")
         reached.add(
             page.evaluate(
@@ -348,6 +362,114 @@ def test_keys_alone_are_enough(visit: Visitor) -> None:
             )
         )
     assert {"button", "input", "select", "td"} <= reached
+
+
+def test_each_group_is_one_stop_of_tab(visit: Visitor) -> None:
+    """Inside it arrow keys, Home and End move, and Enter chooses."""
+    page = open_page(visit, name=CROSS, head=2, text=SENTENCES[0])
+    groups = page.locator(".live [role=toolbar], .live table.weights")
+    assert groups.count() == 6
+    for n in range(6):
+        expect(groups.nth(n).locator("[tabindex='0']")).to_have_count(1)
+    focused = page.locator(":focus")
+    page.locator(".live .thumbnails [aria-pressed=true]").focus()
+    for key, layer, head in (
+        ("ArrowLeft", 2, 2),
+        ("ArrowUp", 1, 2),
+        ("End", 2, 4),
+        ("ArrowRight", 2, 4),
+        ("Home", 1, 1),
+        ("ArrowDown", 2, 1),
+    ):
+        page.keyboard.press(key)
+        said = f"Decoder, cross-attention, layer {layer}, head {head}"
+        expect(focused).to_have_attribute("aria-label", said)
+    page.keyboard.press("Enter")
+    expect(focused).to_have_attribute("aria-label", said)
+    expect(focused).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    expect(focused).to_have_attribute("aria-label", said)
+
+
+LONG = "\N{GRINNING FACE}" * 15  # 62 tokens, and no end to its translation
+ANSWERED = """(questions) => new Promise((resolve) => {
+  const here = (path) => new URL(path, location.href);
+  const script = here("../../assets/live/translate_worker.js");
+  const worker = new Worker(script, { type: "module" }), answered = [];
+  worker.onmessage = ({ data }) => {
+    if (data.ready) questions.slice(0, 2).forEach((question) => worker.postMessage(question));
+    if (!data.number) return;
+    answered.push([data.number, data.text]);
+    if (data.number === 2) worker.postMessage(questions[2]);
+    if (data.number === 3) resolve(answered);
+  };
+  worker.postMessage({ url: here("../../../models/everyday.safetensors").href });
+})"""
+
+
+def test_a_newer_question_ends_an_older_one(visit: Visitor) -> None:
+    """The first is dropped: it isn't answered before what takes as long."""
+    page = visit.open("/en/live/translate/")
+    long = {"text": LONG[:5], "beamSize": 8}
+    short = {"text": "I love you.", "number": 2}
+    questions = [long | {"number": 1}, short, long | {"number": 3}]
+    answered = page.evaluate(ANSWERED, questions)
+    assert answered[0] == [2, "我爱你。"]
+    assert [number for number, _ in answered] == [2, 3]
+
+
+def test_a_long_wait_and_a_long_text_are_told(visit: Visitor) -> None:
+    page = open_page(visit, beamSize=8, text="Hi.")
+    status = page.locator(".live [role=status]")
+    page.locator(".live .ask input").fill(LONG)
+    expect(status).to_have_text("Translating…")
+    ask(page, "I love you.")
+    assert result(page) == "我爱你。"
+    ask(page, LONG * 2)
+    expect(status).to_have_text(
+        "At most 64 tokens are read here at a time, and this text has 122."
+    )
+    expect(page.locator(".live .result")).to_be_hidden()
+    ask(page, "I love you.")
+    expect(page.locator(".live .result")).to_have_text("我爱你。")
+
+
+NOTED = """() => {
+  const status = document.querySelector(".live [role=status]");
+  window.noted = [];
+  new MutationObserver(() => noted.push(status.textContent))
+    .observe(status, { childList: true, characterData: true, subtree: true });
+}"""
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_the_fetch_is_told_at_each_quarter(
+    visit: Visitor, edition: str
+) -> None:
+    page = visit.open(f"/{edition}/live/translate/")
+    page.locator(".live .ask button").wait_for()
+    page.evaluate(NOTED)
+    page.locator(".live .ask button").click()
+    expect(page.locator(".live .result")).not_to_be_empty(timeout=60_000)
+    noted = page.evaluate("noted.filter((words) => words.endsWith('%'))")
+    quarters = [int(words.split()[-1][:-1]) for words in noted]
+    assert quarters[-1] == 100
+    assert quarters == sorted({*quarters} & {0, 25, 50, 75, 100})
+
+
+@pytest.mark.parametrize("edition", ["zh", "en"])
+@pytest.mark.parametrize("options", [{}, PHONE])
+def test_a_long_sentence_leaves_the_page_usable(
+    visit: Visitor, edition: str, options: dict[str, object]
+) -> None:
+    text = "我昨天在花园里找到了一把钥匙，" * 3
+    page = open_page(visit, edition, text=text)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for view in (".lines", ".map"):
+        height = page.locator(view).evaluate("view => view.offsetHeight")
+        assert 100 < height <= 600
+    assert violations(page, OTHERS, ".live") == []
 
 
 @pytest.mark.parametrize("edition", ["zh", "en"])

@@ -5,21 +5,31 @@ const MODEL = new URL("../../../models/everyday.safetensors", import.meta.url);
 
 
 export class Asker {
-  /** progress(share) while the model is fetched, then answer(found) or fail(why). */
-  constructor({ progress, answer, fail }) {
-    Object.assign(this, { progress, answer, fail, waits: null, isBusy: false, isReady: false, worker: null });
+  /**
+   * While the model is fetched, move(share) at each piece and progress(share) at each quarter;
+   * wait() when an answer takes long; then answer(found), refuse(why) or fail(why).
+   */
+  constructor({ progress, answer, fail, refuse = fail, move = () => {}, wait = () => {} }) {
+    Object.assign(this, { progress, answer, fail, refuse, move, wait });
+    Object.assign(this, { question: null, asked: 0, isReady: false, worker: null });
   }
 
-  /** Ask; of questions that wait only the last is answered. */
+  /** Ask; only the newest question is answered. */
   ask(question) {
-    this.waits = question;
+    this.question = { ...question, number: ++this.asked };
     if (!this.worker) this.begin();
-    else this.next();
+    else if (this.isReady) this.send();
+  }
+
+  /** Want no answer any more. */
+  drop() {
+    clearTimeout(this.late);
+    this.question = null;
   }
 
   begin() {
-    this.isBusy = true;
-    this.progress(0);
+    this.told = -1;
+    this.load(0);
     try {
       this.worker = new Worker(new URL("translate_worker.js", import.meta.url), { type: "module" });
     } catch (error) {
@@ -31,27 +41,39 @@ export class Asker {
   }
 
   hear(data) {
-    if ("share" in data) return this.progress(data.share);
+    if ("share" in data) return this.load(data.share);
     if (data.error && !this.isReady) return this.stop(data.error);
-    this.isBusy = false;
-    if (data.ready) this.isReady = true;
-    else if (data.error) this.fail(data.error);
-    else if (!this.waits) this.answer(data);
-    this.next();
+    if (data.ready) {
+      this.isReady = true;
+      return this.question && this.send();
+    }
+    if (data.number !== this.question?.number) return;
+    const { tooLong: n, most } = data;
+    this.drop();
+    if (data.error) this.fail(data.error);
+    else if (n) this.refuse(pick(`这里一次最多读 ${most} 个词元，这段话有 ${n} 个。 | At most ${most} tokens are read here at a time, and this text has ${n}.`));
+    else this.answer(data);
+  }
+
+  /** Screen readers hear of a quarter, not of each piece. */
+  load(share) {
+    const quarter = Math.floor(4 * share) / 4;
+    this.move(share);
+    if (quarter > this.told) this.progress(this.told = quarter);
   }
 
   /** Without its model a worker is of no use; the next question starts another. */
   stop(why) {
     this.worker?.terminate();
-    Object.assign(this, { worker: null, isBusy: false, isReady: false });
+    clearTimeout(this.late);
+    Object.assign(this, { worker: null, isReady: false });
     this.fail(why);
   }
 
-  next() {
-    if (this.isBusy || !this.waits) return;
-    this.isBusy = true;
-    this.worker.postMessage(this.waits);
-    this.waits = null;
+  send() {
+    clearTimeout(this.late);
+    this.late = setTimeout(this.wait, 300);
+    this.worker.postMessage(this.question);
   }
 }
 
@@ -79,7 +101,7 @@ export function asked() {
   }
   if (typeof found?.text !== "string") return {};
   const sound = Object.entries(KNOWN).filter(([key, isSound]) => isSound(found[key]));
-  return { text: found.text.slice(0, 200), ...Object.fromEntries(sound.map(([key]) => [key, found[key]])) };
+  return { text: found.text.slice(0, 500), ...Object.fromEntries(sound.map(([key]) => [key, found[key]])) };
 }
 
 

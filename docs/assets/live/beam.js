@@ -1,5 +1,5 @@
 /** A beam one widens, beside exact search, on the tree that a model spans for one sentence. */
-import { digits, drawing, make, pick, settle, slider, write } from "./page.js";
+import { describe, digits, drawing, make, pick, settle, slider, teller, write } from "./page.js";
 
 
 // Ten tokens of each hypothesis that a beam of four keeps, and their log-probability …
@@ -80,6 +80,7 @@ const NODES = [
   [266, 148, `${SOLD}块漂亮`, 8, "漂亮"], [346, 148, `${SOLD}块漂亮的石头。<eos>`, 9, "的石头。"],
   [80, 196, "奇怪的桥。", 0, "。"], [346, 196, "奇怪的桥。<eos>", 11, "<eos>"],
 ];
+const FRAME = 34;
 const half = (word) => 8 * [...word].length * (word === "<eos>" ? 0.6 : 1) + 4;
 
 
@@ -91,37 +92,45 @@ function draw(picture, { best, kept }) {
     return [
       parent === null ? null : make("polyline", {
         points: `${fromX + half(before)},${fromY - 4} ${corner},${fromY - 4} ` +
-          `${corner},${y - 4} ${x - half(word)},${y - 4}`,
+          `${corner},${y - 4} ${x - (isBest ? FRAME : half(word))},${y - 4}`,
         fill: "none", stroke: "currentColor", "stroke-dasharray": isKept ? "none" : "3 3",
         "stroke-width": isKept ? 1.8 : 1,
       }),
-      isBest ? make("rect", { x: x - 34, y: y - 20, width: 68, height: 42, rx: 4,
+      isBest ? make("rect", { x: x - FRAME, y: y - 20, width: 2 * FRAME, height: 42, rx: 4,
         fill: "var(--a)", "fill-opacity": 0.2, stroke: "var(--a)" }) : null,
-      write(x, y, word, isKept ? { class: "bold" } : {}),
+      write(x, y, word, { lang: "zh", class: isKept ? "bold" : null }),
       write(x, y + 16, digits(Math.exp(ALL.get(text)), x < 240 ? 3 : 4), { class: "small" }),
     ].filter(Boolean);
-  }), ...[[80, 11], [140, 16], [204, 17], [266, 18]].map(([x, step]) =>
-    write(x, 16, pick(`第 ${step} 步 | step ${step}`), { class: "small" })));
+  }), ...[[26, 10], [80, 11], [140, 16], [204, 17], [266, 18]].map(([x, step]) =>
+    write(x, 16, pick(`第 ${step} 步 | step ${step}`), { class: "small" })),
+  write(346, 16, pick("写完 | finished"), { class: "small" }),
+  write(192, 244, pick("实线是束里留下的，虚线是丢掉的 | solid: kept in the beam; dashed: dropped"),
+    { class: "small" }));
+  const ends = NODES.filter(([, , text]) => isFinished([text])).map(([, , text]) => {
+    const p = digits(Math.exp(ALL.get(text)), 4);
+    return pick(kept.has(text) ? `${p} 留下 | ${p} kept` : `${p} 丢掉 | ${p} dropped`);
+  });
+  describe(picture, `一棵树，写完的四个译文概率依次是 ${ends.join("，")}，框里是找到的 | A tree with four ` +
+    `finished translations, of probabilities ${ends.join(", ")}; the one found is framed`);
 }
 
 
 function tell(name, [text, total]) {
   const p = digits(Math.exp(total), 4), logProb = digits(total);
   return make("p", { class: "says" }, make("b", {}, pick(name)),
-    pick(`，概率 ${p}，对数概率 ${logProb} | , probability ${p}, log-probability ${logProb}`),
+    pick(`，概率 ${p}， | , probability ${p}, `),
+    make("span", { class: "together" }, pick(`对数概率 ${logProb} | log-probability ${logProb}`)),
     make("br"), make("span", { lang: "zh" }, `……${text.replace("<eos>", "")}`));
 }
 
 
 export function start(place) {
-  const picture = drawing(384, 224,
-    "一棵树，实线是束里留下的，虚线是丢掉的，框里是找到的译文 | A tree: solid branches are kept by " +
-    "the beam, dashed ones dropped, the translation found is framed");
-  const found = make("div", { "aria-live": "polite" });
+  const picture = drawing(384, 250, "");
+  const [found, say] = teller();
   const show = () => {
     const size = Number(input.value), result = beamSearch(size);
     draw(picture, result);
-    found.replaceChildren(
+    say(
       tell(`束宽 ${size} 找到 | Beam of ${size} finds`, result.best),
       tell("精确搜索找到 | Exact search finds", exactSearch()));
   };

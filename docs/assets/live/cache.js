@@ -1,5 +1,5 @@
 /** A cache that fills, a token a step: what is computed, and what is read, with it and without. */
-import { drawing, make, pick, settle, slider, write } from "./page.js";
+import { describe, drawing, make, pick, settle, slider, teller, write } from "./page.js";
 
 
 const N = 6, CELL = 14, D_K = 2;
@@ -21,7 +21,7 @@ export const cost = (step, isCached) => isCached
   : { computed: step, read: 0, total: step * (step + 1) / 2 };
 
 
-function panel([name, left, top, groups], step, { computed }) {
+function panel([name, left, top, groups], step, { computed }, isCached) {
   const parts = [write(left, top, pick(name), { "text-anchor": "start", class: "bold" })];
   let x = left;
   for (const group of groups) {
@@ -44,30 +44,36 @@ function panel([name, left, top, groups], step, { computed }) {
     fill: "none", stroke: "currentColor", "stroke-width": 1.8,
   }));
   const numbers = step * width(groups);
-  const count = pick(`${numbers} 个数 | ${numbers} numbers`);
+  const count = pick(isCached
+    ? `${numbers} 个数 | ${numbers} numbers` : `算 ${numbers} 个数 | computes ${numbers}`);
   parts.push(write(left, top + 12 + CELL * N + 16, count,
     { "text-anchor": "start", class: "small" }));
   return parts;
 }
 
 
+const note = (y, words) =>
+  write(212, y, pick(words), { "text-anchor": "start", class: "small" });
+
+
 export function start(place) {
-  const picture = drawing(384, 282,
-    "四种注意力的缓存，一行是一个词元，框里是这一步算的 | The caches of four kinds of attention, " +
-    "a row for each token; what is computed in this step is framed");
-  const says = make("p", { class: "says", "aria-live": "polite" });
+  const picture = drawing(384, 274, "");
+  const [says, tell] = teller();
   const cached = make("input", { type: "checkbox", checked: true, change: () => show() });
   const show = () => {
     const step = Number(input.value), spent = cost(step, cached.checked);
     const { computed, read, total } = spent, other = cost(step, !cached.checked).total;
-    picture.replaceChildren(...KINDS.flatMap((kind) => panel(kind, step, spent)),
-      write(300, 200, pick("框里：这一步算的 | framed: computed now"), { class: "small" }),
-      write(300, 222, cached.checked ? pick("框外：从缓存读的 | others: read from cache") : "",
-        { class: "small" }));
-    const [zh, en] = cached.checked ? ["没有缓存", "without it"] : ["有缓存", "with a cache"];
-    says.textContent = pick(
-      `这一步算 ${computed} 个位置，读 ${read} 个。到现在共算 ${total} 个，${zh}是 ${other} 个 | ` +
-      `This step computes ${computed} and reads ${read}. Computed so far: ${total}; ${en}: ${other}`);
+    picture.replaceChildren(...KINDS.flatMap((kind) => panel(kind, step, spent, cached.checked)),
+      note(194, "灰：潜在向量 | grey: latent"), note(214, "框里：这一步算的 | framed: computed now"),
+      cached.checked ? note(234, "框外：从缓存读的 | others: read from cache") : "");
+    const sizes = KINDS.map(([name, , , groups]) => `${pick(name)} ${step * width(groups)}`);
+    describe(picture, `四种注意力，一行是一个词元，框里是这一步算的。数的个数：${sizes.join("，")} | Four ` +
+      "kinds of attention, a row for each token; what is computed in this step is framed. " +
+      `Numbers: ${sizes.join(", ")}`);
+    const [zh, en] = cached.checked ? ["没有缓存", "without a cache"] : ["有缓存", "with a cache"];
+    tell(pick(`这一步算 ${computed} 个位置，读 ${read} 个。到现在共算 ${total} 个，${zh}是 ${other} 个 | ` +
+      `This step computes ${computed} and reads ${read}. ` +
+      `So far ${total} computed, ${en} ${other}`));
   };
   const [control, input] = slider("第几步 | step", { min: 1, max: N, value: 3 }, show);
   settle(place, control,

@@ -148,7 +148,7 @@ export function start(place) {
     if (worker) return;
     worker = new Worker(new URL("digit_worker.js", import.meta.url), { type: "module" });
     worker.onmessage = hear;
-    worker.onerror = () => hear({ data: { error: "worker" } });
+    worker.onerror = () => hear({ data: { error: true } });
     worker.postMessage({ url: MODEL.href });
   }
 
@@ -172,7 +172,7 @@ export function start(place) {
     isReady = !data.error;
     if (data.error) {
       worker.terminate(), worker = null; // the next stroke tries again
-      say(pick(`出错了：${data.error} | It failed: ${data.error}`));
+      say(pick("没有成功。请检查网络，再写一笔。 | It did not work. Please check the network and draw another stroke."));
     } else if (data.id === version) show(data);
     if (waits) waits = false, ask();
   }

@@ -10,8 +10,8 @@ onmessage = async ({ data: { id, url, opacity, height, width } }) => {
   try {
     const model = await (loading ??= load(url));
     if (opacity) postMessage({ id, ...answer(model, findInk(opacity), height, width) });
-  } catch (error) {
-    postMessage({ id, error: error.message });
+  } catch {
+    postMessage({ id, error: true });
   }
 };
 

@@ -1,4 +1,4 @@
-// Made from docs/source/live-parts.md (16b877ace27e). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+// Made from docs/source/live-parts.md (12db24c48443). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** Greedy decoding and beam search, as in attention_book/generation/. */
 
 export const BOS = 1, EOS = 2;
@@ -12,8 +12,18 @@ export function logSoftmax(logits) {
 }
 
 
-/** Write the most probable token each time, up to <eos>; see(step) is called after each. */
-export function generate(model, source, { maxLength, isCausal = true, see = () => {} }) {
+/** All steps of a search at once, and what it has found. */
+export function finish(steps) {
+  let step;
+  do step = steps.next(); while (!step.done);
+  return step.value;
+}
+
+
+export const generate = (...asked) => finish(greedySteps(...asked));
+
+/** Write the most probable token each time, up to <eos>. */
+export function* greedySteps(model, source, { maxLength, isCausal = true }) {
   const memory = model.encode(source), caches = model.emptyCaches(), tokenIds = [];
   let logProb = 0;
   while (tokenIds.length < maxLength && tokenIds.at(-1) !== EOS) {
@@ -24,37 +34,42 @@ export function generate(model, source, { maxLength, isCausal = true, see = () =
     const tokenId = logProbs.indexOf(Math.max(...logProbs));
     tokenIds.push(tokenId);
     logProb += logProbs[tokenId];
-    see({ tokenId, logProbs });
+    yield { tokenId, logProbs };
   }
   return { tokenIds, logProb };
 }
 
 
+export const beamSearch = (...asked) => finish(beamSteps(...asked));
+
 /** Keep the best hypotheses at each step, and return the best that has ended. */
-export function beamSearch(model, source, { maxLength, beamSize = 4, lengthPenalty = 0.6, isCausal = true, see = () => {} }) {
+export function* beamSteps(model, source, { maxLength, beamSize = 4, lengthPenalty = 0.6, isCausal = true }) {
   const score = ({ tokenIds, logProb }, length = tokenIds.length) =>
     logProb / ((5 + length) / 6) ** lengthPenalty;
   const memory = model.encode(source);
   let beam = [{ tokenIds: [], logProb: 0, caches: model.emptyCaches() }], best = null;
   while (beam.length && !(best && score(best) >= score(beam[0], maxLength))) {
-    const candidates = beam.flatMap((parent) => {
+    const all = [];
+    for (const parent of beam) {
       const logits = isCausal
         ? model.decode([parent.tokenIds.at(-1) ?? BOS], memory, parent.caches)
         : model.decode([BOS, ...parent.tokenIds], memory, undefined, false);
       const logProbs = logSoftmax(logits.row(logits.rows - 1));
-      return largest(logProbs, 2 * beamSize).map((tokenId) => ({
+      all.push(...largest(logProbs, 2 * beamSize).map((tokenId) => ({
         tokenIds: [...parent.tokenIds, tokenId],
         logProb: parent.logProb + logProbs[tokenId],
         caches: parent.caches,
-      }));
-    }).sort((a, b) => b.logProb - a.logProb).slice(0, 2 * beamSize);
+      })));
+      yield { beam, best };
+    }
+    const candidates = all.sort((a, b) => b.logProb - a.logProb).slice(0, 2 * beamSize);
     const hasEnded = ({ tokenIds }) => tokenIds.at(-1) === EOS || tokenIds.length === maxLength;
     for (const ended of candidates.slice(0, beamSize).filter(hasEnded)) {
       if (!best || score(ended) > score(best)) best = ended;
     }
     const going = candidates.filter((candidate) => !hasEnded(candidate)).slice(0, beamSize);
     beam = going.map((child) => ({ ...child, caches: child.caches.map((cache) => cache.copy()) }));
-    see({ beam, best });
+    yield { beam, best };
     if (beamSize === 1 && best) break;
   }
   return best;

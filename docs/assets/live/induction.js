@@ -56,15 +56,15 @@ function legend(key) {
 
 /** What a head looks at: a row for each query, a column for each key, scored cells framed. */
 function map(head, choose) {
-  const margin = 14, cell = 9, at = (i) => margin + cell * i, end = at(LENGTH);
+  const margin = 26, cell = 9, at = (i) => margin + cell * i, end = at(LENGTH);
   const frame = (i, j, attributes) =>
     make("rect", { x: at(j), y: at(i), width: cell, height: cell, ...attributes });
   const cells = PLACES.map((i) =>
     PLACES.slice(0, i + 1).map((j) => frame(i, j, { fill: "var(--a)" })));
-  const letters = PLACES.map((i) => [
-    write(at(i) + cell / 2, margin - 3, "", { class: "tiny" }),
-    write(margin / 2, at(i) + 8, "", { class: "tiny" }),
-  ]);
+  const letters = PLACES.map((i) => { // in two lines, or they would touch
+    const away = i % 2 ? 19 : 7;
+    return [write(at(i) + cell / 2, away + 5, ""), write(away, at(i) + 9, "")];
+  });
   const scored = head[0] // in layer 2 what followed the same token, in layer 1 what stands before
     ? PLACES.slice(PERIOD).map((i) => [i, i - PERIOD + 1])
     : PLACES.slice(1).map((i) => [i, i - 1]);
@@ -156,14 +156,26 @@ const linked = () => /^#seed=\d+$/.test(location.hash) ? toSeed(location.hash.sl
 
 
 export function start(place) {
-  const worker = new Worker(new URL("induction_worker.js", import.meta.url), { type: "module" });
-  const waiting = []; // what is asked is answered in order
-  worker.onmessage = ({ data }) => waiting.shift()(data);
-  worker.onerror = () => say(pick("后台程序没有启动，请重新打开这一页。 | The worker did not start. Please open this page again."));
-  const ask = (task, given) => {
+  let worker = null, waiting = []; // what is asked is answered in order
+
+  function ask(task, given) {
+    worker ??= hire();
     worker.postMessage({ task, given });
     return new Promise((answer) => waiting.push(answer));
-  };
+  }
+
+  /** A worker; should it fail, the next model gets another. */
+  function hire() {
+    const hired = new Worker(new URL("induction_worker.js", import.meta.url), { type: "module" });
+    hired.onmessage = ({ data }) => waiting.shift()(data);
+    hired.onerror = () => {
+      hired.terminate();
+      worker = run = history = null, waiting = [];
+      label();
+      say(pick("没有成功。请检查网络，再按“重来”。 | It did not work. Please check the network and press Reset."));
+    };
+    return hired;
+  }
 
   let seed, row, step, run, history, weights, measured, isSure;
   const silent = [[], []]; // heads, by layer
@@ -188,18 +200,14 @@ export function start(place) {
     query.value = i, key.value = j;
     for (const input of [query, key]) input.dispatchEvent(new Event("input"));
   }));
-  HEADS.forEach((head, n) => {
+  const toggles = HEADS.map((head, n) => {
     const toggle = button("关掉 | Silence", () => {
-      const [layer, h] = head, isSilent = silent[layer].includes(h);
-      if (isSilent) silent[layer] = silent[layer].filter((other) => other !== h);
-      else silent[layer] = [...silent[layer], h];
-      toggle.setAttribute("aria-pressed", !isSilent);
-      maps[n].element.classList.toggle("silent", !isSilent);
+      mute(n, toggle.getAttribute("aria-pressed") === "false");
       refresh(true, true);
     });
-    toggle.setAttribute("aria-pressed", false);
     toggle.append(make("span", { class: "unseen" }, ` ${name(head)}`));
     maps[n].element.append(toggle);
+    return toggle;
   });
   const effect = make("p", { class: "says effect" });
   const spelt = (i) => `${i + 1}${row ? ` (${TOKENS[row[i]]})` : ""}`;
@@ -218,6 +226,13 @@ export function start(place) {
   }
   function say(words) {
     if (status.textContent !== words) status.textContent = words;
+  }
+
+  function mute(n, isSilent) {
+    const [layer, h] = HEADS[n], others = silent[layer].filter((other) => other !== h);
+    silent[layer] = isSilent ? [...others, h] : others;
+    toggles[n].setAttribute("aria-pressed", isSilent);
+    maps[n].element.classList.toggle("silent", isSilent);
   }
 
   /** The weight of the chosen cell in each map, and what it would be for. */
@@ -274,6 +289,7 @@ export function start(place) {
     const isOther = seed !== undefined && seed !== wanted;
     seed = wanted, step = 0, run = null, history = null, isSure = false;
     number.value = seed;
+    HEADS.forEach((_, n) => mute(n, false));
     label();
     if (isOther) window.history.replaceState(null, "", `#seed=${seed}`);
     const found = await ask("begin", seed);

@@ -1,5 +1,5 @@
 /** A mask one clicks: what is hidden weighs nothing, and what is left is divided anew. */
-import { digits, make, pick, settle } from "./page.js";
+import { digits, make, pick, settle, teller } from "./page.js";
 import { softmax } from "./layers.js";
 
 
@@ -11,9 +11,9 @@ const SCORES = KEYS.map((query) => KEYS.map((key) => 4 * dot(query, key) / Math.
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const PRESETS = {
   "因果 | causal": (query, key) => key > query,
-  "填充，后两列 | padding, last two": (query, key) => key >= N - 2,
+  "填充 | padding": (query, key) => key >= N - 2,
   "挡住一整行 | a whole row": (query) => query === N - 1,
-  "都能看 | none": () => false,
+  "都能看 | no mask": () => false,
 };
 
 
@@ -35,7 +35,7 @@ const table = (caption, cell, role) => make("table", { class: "grid", role },
 
 export function start(place) {
   let hidden = [], current = [0, 1];
-  const says = make("p", { class: "says", "aria-live": "polite" });
+  const [says, tell] = teller();
   const buttons = SCORES.map((row, i) => row.map((score, j) => make("button", {
     type: "button", tabindex: -1, click: () => { toggle(i, j) }, focus: () => { go(i, j) },
   }, score)));
@@ -58,26 +58,26 @@ export function start(place) {
     return weight < 0.005 ? "<.01" : digits(weight).replace("0.", ".");
   };
   const show = () => SCORES.forEach((row, i) => maskedSoftmax(row, hidden[i]).forEach((weight, j) => {
-    const words = `${WORDS[i]} → ${WORDS[j]}, ${SCORES[i][j]}`;
+    const words = pick(`挡住 ${WORDS[i]} 看 ${WORDS[j]}，得分 ${SCORES[i][j]} | ` +
+      `hide ${WORDS[j]} from ${WORDS[i]}, score ${SCORES[i][j]}`);
     buttons[i][j].setAttribute("aria-pressed", hidden[i][j]);
-    buttons[i][j].setAttribute("aria-label", pick(`挡住 ${words} | hide ${words}`));
+    buttons[i][j].setAttribute("aria-label", words);
     weights[i][j].textContent = print(weight);
     weights[i][j].parentElement.style.setProperty("--weight", weight);
   }));
-  const tell = (i) => {
-    const n = hidden[i].filter((is) => !is).length;
+  const report = (i) => {
+    const word = WORDS[i], n = hidden[i].filter((is) => !is).length;
     const row = maskedSoftmax(SCORES[i], hidden[i]), top = row.indexOf(Math.max(...row));
-    says.textContent = n === 0
-      ? pick(`${WORDS[i]} 什么也看不到，权重全是 0 | ` +
-        `${WORDS[i]} sees nothing, and all its weights are 0`)
-      : pick(`${WORDS[i]} 能看 ${n} 个词，${WORDS[top]} 的权重最大，是 ${digits(row[top])} | ` +
-        `${WORDS[i]} sees ${n} of ${N} words; most weight, ${digits(row[top])}, is on ${WORDS[top]}`);
+    tell(n === 0
+      ? pick(`${word} 什么也看不到，权重全是 0 | ${word} sees nothing, and all its weights are 0`)
+      : pick(`${word} 能看 ${n} 个词，${WORDS[top]} 的权重最大，是 ${digits(row[top])} | ` +
+        `${word} sees ${n} of ${N} words; most weight, ${digits(row[top])}, is on ${WORDS[top]}`));
   };
-  const toggle = (i, j) => { hidden[i][j] = !hidden[i][j]; show(); tell(i) };
+  const toggle = (i, j) => { hidden[i][j] = !hidden[i][j]; show(); report(i) };
   const preset = (rule) => {
     hidden = SCORES.map((row, i) => row.map((_, j) => rule(i, j)));
     show();
-    tell(N - 1);
+    report(N - 1);
   };
 
   const left = table("得分：点一格便挡住 | scores: click a cell to hide it",

@@ -47,6 +47,22 @@ export function slider(words, attributes, act, show = String) {
   return [make("div", { class: "slider" }, make("label", {}, pick(words), input), says), input];
 }
 
+/** Words that change, [their element, what sets them]: seen at once, heard once they rest. */
+export function teller(rest = () => 700) {
+  const seen = make("div", { "aria-hidden": "true" });
+  const heard = make("div", { class: "unseen", "aria-live": "polite" });
+  let waits;
+  const tell = (...children) => {
+    const copies = children.map((child) => child.cloneNode?.(true) ?? child);
+    const speak = () => { heard.replaceChildren(...copies) };
+    seen.replaceChildren(...children);
+    clearTimeout(waits);
+    if (heard.firstChild) waits = setTimeout(speak, rest());
+    else speak();
+  };
+  return [make("div", { class: "words" }, seen, heard), tell];
+}
+
 /** A number with a minus sign that is one. */
 export const digits = (number, n = 2) =>
   number.toFixed(n).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
@@ -55,6 +71,9 @@ export const digits = (number, n = 2) =>
 export const drawing = (width, height, words, ...children) =>
   make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": pick(words) },
     ...children);
+
+/** What a drawing shows by now, for those who do not see it. */
+export const describe = (picture, words) => picture.setAttribute("aria-label", pick(words));
 
 /** A word in a drawing, its middle at x unless told. */
 export const write = (x, y, words, attributes = {}) =>

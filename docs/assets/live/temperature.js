@@ -1,10 +1,10 @@
 /** Scores of ever wider vectors, with √d or without, and a temperature: how sharp is a softmax? */
-import { digits, drawing, make, pick, settle, slider, write } from "./page.js";
+import { describe, digits, drawing, make, pick, settle, slider, teller, write } from "./page.js";
 import { softmax } from "./layers.js";
 
 
 export const N_KEYS = 8;
-const WIDTH = 380, FLOOR = 150, STEP = WIDTH / N_KEYS;
+const WIDTH = 380, FLOOR = 158, STEP = WIDTH / N_KEYS;
 
 
 /** Numbers of mean 0 and variance 1, as independent as a simple generator makes them. */
@@ -40,9 +40,8 @@ const bar = (weight, score, i) => make("g", {},
 
 export function start(place) {
   let seed = 23;
-  const picture = drawing(WIDTH, 196,
-    "八个键的权重，一个键一根柱子 | The weights of eight keys, a bar for each");
-  const says = make("p", { class: "says", "aria-live": "polite" });
+  const picture = drawing(WIDTH, FLOOR + 44, "");
+  const [says, tell] = teller();
   const show = () => {
     const d = 2 ** Number(width.value), temperature = 2 ** Number(heat.value);
     const scale = scaled.checked ? Math.sqrt(d) : 1;
@@ -52,16 +51,22 @@ export function start(place) {
     picture.replaceChildren(
       make("line", { x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR, stroke: "var(--line)" }),
       ...weights.map((weight, i) => bar(weight, row[i], i)),
+      write(WIDTH / 2, 12, pick("权重 softmax(得分 / τ) | weights softmax(score / τ)"),
+        { class: "small" }),
       write(WIDTH / 2, FLOOR + 38, pick(scaled.checked
         ? `得分 q·k / √${d} | scores q·k / √${d}` : "得分 q·k | scores q·k"), { class: "small" }));
+    const shown = weights.map((weight) => digits(weight, 3));
+    describe(picture, `八个键的权重，一个键一根柱子，依次是 ${shown.join("、")} | ` +
+      `The weights of eight keys, a bar for each: ${shown.join(", ")}`);
     const largest = digits(Math.max(...weights), 3), most = digits(Math.log(N_KEYS));
-    says.textContent = pick(`最大的权重 ${largest}，熵 ${digits(entropy)}（均匀时 ${most}） | ` +
-      `Largest weight ${largest}, entropy ${digits(entropy)} (${most} if even)`);
+    tell(pick(`最大的权重 ${largest}，熵 ${digits(entropy)}（均匀时 ${most}） | ` +
+      `Largest weight ${largest}, entropy ${digits(entropy)} (${most} if even)`));
   };
   const [widths, width] = slider("宽度 d | width d", { min: 2, max: 10, value: 6 }, show,
     (value) => String(2 ** value));
   const [heats, heat] = slider("温度 τ | temperature τ",
-    { min: -3, max: 5, step: 0.5, value: 0 }, show, (value) => digits(2 ** value));
+    { min: -3, max: 5, step: 0.5, value: 0 }, show,
+    (value) => String(Number((2 ** value).toPrecision(3))));
   const scaled = make("input", { type: "checkbox", change: show });
   const again = make("button", { type: "button", click: () => { seed += 1; show() } },
     pick("换一个查询和八个键 | another query and keys"));

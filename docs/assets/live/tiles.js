@@ -1,5 +1,5 @@
 /** Tiles that walk over the matrix of scores, with the maximum, the sum and the output so far. */
-import { digits, drawing, isStill, make, pick, settle, write } from "./page.js";
+import { describe, digits, drawing, isStill, make, pick, settle, teller, write } from "./page.js";
 
 
 const ROW = [2, 1, 4, 3, 0, 5];
@@ -58,7 +58,8 @@ function draw(picture, steps, at, isCausal) {
     parts.push(cell(4, y, "q", r in state ? 0.55 : 0.15, row + 1));
     for (let key = 0; key < N; key++) {
       const x = across(key), order = when(row, key);
-      const strength = order === at ? 0.45 : order >= 0 && order < at ? 0.12 : 0;
+      if (order < 0) continue; // in a tile that is skipped
+      const strength = order === at ? 0.45 : order < at ? 0.12 : 0;
       const score = order === at ? SCORES[row][key] : null; // the others are not kept
       const words = seen(row, key) ? score : "×";
       parts.push(cell(x, y, "a", seen(row, key) ? strength : 0, words));
@@ -81,34 +82,38 @@ function draw(picture, steps, at, isCausal) {
   parts.push(write(264, 28, pick("在芯片上 | on the chip"), { class: "small" }),
     write(354, 28, pick("写下 | written"), { class: "small" }));
   picture.replaceChildren(...parts);
+  const rows = state.map(({ m, l, o }, r) =>
+    `${i + r + 1}: m ${digits(m, 0)}, ℓ ${digits(l, 3)}, o ${digits(o, 3)}`).join("; ");
+  const written = [...outputs.values()].map((output) => digits(output, 3)).join(", ") || "–";
+  describe(picture, `六乘六的得分，正在算的一块最浓。查询 ${rows}。写下的输出：${written} | Six by six ` +
+    `scores, the tile at work strongest. Query ${rows}. Outputs written: ${written}`);
 }
 
 
 export function start(place) {
   let at = 0, timer;
-  const picture = drawing(384, 250,
-    "六乘六的得分，正在算的一块最浓，右边是这两个查询的 m、ℓ、o 和写下的输出 | Six by six scores, the " +
-    "tile at work strongest; on the right m, ℓ and o of its two queries, and the outputs written");
-  const says = make("p", { class: "says", "aria-live": "polite" });
+  const picture = drawing(384, 250, "");
+  const [says, tell] = teller(() => timer ? 1500 : 700); // while it walks, not at each step
   const causal = make("input", { type: "checkbox", checked: true, change: () => go(0) });
   const go = (to) => {
     const steps = walk(causal.checked), { i, j } = steps[to];
     at = to;
     draw(picture, steps, at, causal.checked);
     const where = `${at + 1}/${steps.length}`;
-    says.textContent = pick(`第 ${where} 步，查询 ${i + 1}、${i + 2} 遇到键 ${j + 1}、${j + 2} | ` +
-      `Step ${where}: queries ${i + 1}, ${i + 2} meet keys ${j + 1}, ${j + 2}`);
-    back.disabled = at === 0;
-    next.disabled = at === steps.length - 1;
-    if (next.disabled) stop();
+    tell(pick(`第 ${where} 步，查询 ${i + 1}、${i + 2} 遇到键 ${j + 1}、${j + 2} | ` +
+      `Step ${where}: queries ${i + 1}, ${i + 2} meet keys ${j + 1}, ${j + 2}`));
+    back.setAttribute("aria-disabled", at === 0);
+    next.setAttribute("aria-disabled", isLast());
+    if (isLast()) stop();
   };
   const stop = () => { clearInterval(timer); timer = undefined; play.textContent = pick("播放 | play") };
+  const isLast = () => at === walk(causal.checked).length - 1;
   const button = (words, click) => make("button", { type: "button", click }, pick(words));
-  const back = button("后退 | back", () => { stop(); go(at - 1) });
-  const next = button("下一步 | next", () => { stop(); go(at + 1) });
+  const back = button("后退 | back", () => { stop(); if (at > 0) go(at - 1) });
+  const next = button("下一步 | next", () => { stop(); if (!isLast()) go(at + 1) });
   const play = button("播放 | play", () => {
     if (timer) return stop();
-    if (next.disabled) go(0);
+    if (isLast()) go(0);
     timer = setInterval(() => go(at + 1), 1200);
     play.textContent = pick("停 | pause");
   });

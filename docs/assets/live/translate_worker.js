@@ -2,15 +2,28 @@
 import { BOS, EOS, largest, logSoftmax } from "./generation.js";
 import { Translator } from "./translator.js";
 
-let translator;
+const MOST = 64; // tokens of a source; the longest everyday sentence of the exam has 28
+let translator, newest, rested = 0;
 
 onmessage = async ({ data }) => {
+  newest = data;
   try {
-    postMessage(data.url ? await load(data.url) : answer(data));
+    const found = data.url ? await load(data.url) : await answer(data);
+    if (found) postMessage({ ...found, number: data.number });
   } catch (error) {
-    postMessage({ error: error.message });
+    postMessage({ error: error.message, number: data.number });
   }
 };
+
+
+/** Whether a newer question has come; now and then the worker pauses to hear of it. */
+async function isOld(question) {
+  if (performance.now() - rested > 30) {
+    await new Promise((go) => setTimeout(go));
+    rested = performance.now();
+  }
+  return question !== newest;
+}
 
 
 /** Fetch the model, and say how far that is. */
@@ -31,38 +44,52 @@ async function load(url) {
 }
 
 
-/** Translate, and say what every head looked at, and what else each token might have been. */
-function answer({ text, leftOut = [], beamSize = 1, silent = {}, temperature = 1, isCausal = true }) {
+/**
+ * Translate, and say what every head looked at, and what else each token might have been.
+ * Nothing is said if a newer question comes.
+ */
+async function answer(question) {
+  const { text, leftOut = [], beamSize = 1, silent = {}, temperature = 1, isCausal = true } = question;
   const { model, tokenizer } = translator;
   for (const [name, attention] of Object.entries(model.attentions)) {
     attention.silent = new Set(silent[name]);
     attention.temperature = temperature;
   }
   const start = performance.now(), all = translator.encode(text);
-  const source = all.filter((_, i) => !leftOut.includes(i)), beams = [];
-  const see = ({ beam, best }) => beams.push([best, ...beam].filter(Boolean));
-  const found = translator.translate(text, { source, beamSize, isCausal, ...beamSize > 1 ? { see } : {} });
-  const milliseconds = performance.now() - start;
+  if (all.length > MOST) return { tooLong: all.length, most: MOST };
+  const source = all.filter((_, i) => !leftOut.includes(i));
+  const steps = translator.steps(text, { source, beamSize, isCausal });
+  let step, last = {};
+  while (!(step = steps.next()).done) {
+    last = step.value;
+    if (await isOld(question)) return null;
+  }
+  const found = step.value, milliseconds = performance.now() - start;
 
-  const { tokenIds } = found, memory = model.encode(source), weights = {};
-  const keep = (side) => Object.entries(model.attentions).forEach(([name, attention]) => {
-    if (name.startsWith(side)) weights[name] = attention.weights.map(({ data }) => data);
-  });
-  keep("encoder");
-  const before = [BOS, ...tokenIds.slice(0, -1)];
-  const logits = model.decode(before, memory, undefined, isCausal);
-  keep("decoder");
-  const rivals = tokenIds.map((id, i) => {
-    // Without the mask a row has seen what was written later: compute it as it was then.
-    const then = isCausal ? logits : model.decode(before.slice(0, i + 1), memory, undefined, false);
-    const logProbs = logSoftmax(then.row(i));
-    const others = largest(logProbs, 5).filter((other) => other !== id).slice(0, 4);
-    return [id, ...others].map((id) => ({ token: show(id), probability: Math.exp(logProbs[id]) }));
-  });
-  const hypotheses = (beams.at(-1) ?? []).map(({ tokenIds, logProb }) => ({
+  const { tokenIds } = found, memory = model.encode(source), passes = [], rivals = [];
+  const weightsOf = (side) => Object.fromEntries(Object.entries(model.attentions)
+    .filter(([name]) => name.startsWith(side))
+    .map(([name, attention]) => [name, attention.weights.map(({ data }) => data)]));
+  const before = [BOS, ...tokenIds.slice(0, -1)], n = before.length;
+  // With the mask one pass computes what all steps did; without it each step had a pass of its own.
+  for (let end = isCausal ? n : 1; end <= n; end++) {
+    const logits = model.decode(before.slice(0, end), memory, undefined, isCausal);
+    if (!isCausal) passes.push(weightsOf("decoder"));
+    for (let i = rivals.length; i < end; i++) rivals.push(rivalsOf(tokenIds[i], logits.row(i)));
+    if (await isOld(question)) return null;
+  }
+  const hypotheses = [last.best, ...last.beam ?? []].filter(Boolean).map(({ tokenIds, logProb }) => ({
     text: tokenizer.decode(tokenIds), logProb, hasEnded: tokenIds.at(-1) === EOS }));
-  return { ...found, milliseconds, weights, rivals, hypotheses,
+  return { ...found, milliseconds, weights: weightsOf(""), passes, rivals, hypotheses,
     all: all.map(show), source: source.map(show), target: tokenIds.map(show) };
+}
+
+
+/** A token that was written, then the most probable others. */
+function rivalsOf(id, logits) {
+  const logProbs = logSoftmax(logits);
+  const others = largest(logProbs, 5).filter((other) => other !== id).slice(0, 4);
+  return [id, ...others].map((id) => ({ token: show(id), probability: Math.exp(logProbs[id]) }));
 }
 
 

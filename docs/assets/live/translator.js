@@ -1,6 +1,6 @@
-// Made from docs/source/live-parts.md (44fb92335a06). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+// Made from docs/source/live-parts.md (51c7103ca313). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** From text to text, and how far to trust it, as in attention_book/generation/. */
-import { beamSearch, generate } from "./generation.js";
+import { beamSteps, finish, greedySteps } from "./generation.js";
 import { BPETokenizer, isChinese, withDirection } from "./tokenizers.js";
 import { readTensors } from "./tensors.js";
 import { Transformer } from "./transformer.js";
@@ -20,10 +20,15 @@ export class Translator {
   }
 
   /** A translation: its text and token ids, its confidence, and what it lost of the source. */
-  translate(text, { beamSize = 1, source = this.encode(text), ...options } = {}) {
+  translate(...asked) {
+    return finish(this.steps(...asked));
+  }
+
+  /** The same, step by step. */
+  *steps(text, { beamSize = 1, source = this.encode(text), ...options } = {}) {
     const maxLength = 2 * source.length + 16;
-    const search = beamSize > 1 ? beamSearch : generate;
-    const { tokenIds, logProb } = search(this.model, source, { maxLength, beamSize, ...options });
+    const search = beamSize > 1 ? beamSteps : greedySteps;
+    const { tokenIds, logProb } = yield* search(this.model, source, { maxLength, beamSize, ...options });
     const found = this.tokenizer.decode(tokenIds), lost = findLost(text, found, this.tokenizer);
     const confidence = calibrate(logProb / tokenIds.length, this.calibration);
     const isSure = confidence >= this.calibration.threshold && !lost.length;
