@@ -26,7 +26,7 @@ SOURCE = Path("docs/source")  # pages of code that no reader of the book need re
 PACKAGE = "attention_book"
 SCRIPTS = "docs/assets/live"  # what runs in the reader's browser
 LISTED = re.compile(r"^ +- (\S+\.md)$", re.M)  # a page in the navigation
-NO_CHAPTER = re.compile(r"(.*/)?index\.md|(?:api|live)/.*|(?:glossary|history)\.md")
+NO_CHAPTER = re.compile(r"(.*/)?index\.md|(?:api|live)/.*|(?:glossary|history|teaching|errata)\.md")
 
 
 class Twin(NamedTuple):
@@ -224,10 +224,10 @@ def _check_owners(chapters: list[Chapter]) -> None:
 
 
 def pages(root: Path = ROOT) -> list[Path]:
-    """Every page, the labs and those at the root among them."""
+    """Every page in two languages, the labs and CONTRIBUTING among them."""
     found = [*(root / "docs").glob("**/*.md"), *(root / labs.LABS).glob("*.ipynb")]
     paths = (path.relative_to(root) for path in sorted(found))
-    return [Path("README.md"), Path("CONTRIBUTING.md"), *paths]
+    return [Path("CONTRIBUTING.md"), *paths]
 
 
 def dotted(title: str) -> str:

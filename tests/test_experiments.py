@@ -58,7 +58,7 @@ def orchard(
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/apple.py").write_text(SCRIPT)
     book.write(f"# 苹果 | Apple\n\n{EMPTY}\n---\n")
-    for name in ("README.md", "CONTRIBUTING.md"):
+    for name in ("README.zh.md", "CONTRIBUTING.md"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -298,7 +298,7 @@ def test_a_chapter_is_excused_until_it_keeps_the_limits(
     assert {chapter.name for chapter in read_all()} >= NOT_YET
     chapters = tmp_path / "docs/source"
     chapters.mkdir(parents=True)
-    for name in ("README.md", "CONTRIBUTING.md", "docs/glossary.md"):
+    for name in ("README.zh.md", "CONTRIBUTING.md", "docs/glossary.md"):
         (tmp_path / name).write_text("# 甲 | A\n", "utf-8")
     path = chapters / "apple.md"
     path.write_text("一句。\n\nA: b: sentence.\n", "utf-8")
