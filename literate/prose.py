@@ -1,4 +1,4 @@
-"""Check the words: spacing, punctuation, glossary, lengths, densities, references.
+"""Check the words: spacing, punctuation, glossary, lengths, densities, references, figures.
 
 AutoCorrect knows most rules of mixed Chinese and Latin text. What it misses is here: spaces
 around `code`, straight quotes, and words that the glossary forbids.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import autocorrect_py
 
-from literate import ROOT, records
+from literate import ROOT, quotes, records
 from literate.blocks import (
     DIAGRAM,
     FIGURE,
@@ -78,6 +78,7 @@ autocorrect_py.load_config(  # type: ignore[attr-defined]
 BROKEN = rf"[^\s>]\n[ >]*{H}"  # a line of a list or quote that goes on with Chinese
 MENTIONS = {"zh": ("Chinese", "图", "式"), "en": ("English", "Figure", "Equation")}
 DIAGRAMS = Path("docs/diagrams")
+README = "README.zh.md"  # which is in Chinese alone
 # Words of diagrams that both languages share.
 SHARED = set(
     "softmax logits memory pad unpad bos eos ReLU LayerNorm FFN AdamW OUT part "
@@ -279,8 +280,11 @@ def check(root: Path = ROOT) -> list[str]:
                 found += _limits(page)
                 chapters.append(page)
             records.check(page, root)
+            found += quotes.faults(page, root)
         except ChapterError as error:
             found.append(str(error))
+    for line, text in enumerate((root / README).read_text("utf-8").splitlines(), 1):
+        found += (f"{README}:{line}: {fault}" for fault in _faults(text, words))
     found += drawings(everything, words, root)
     return found or [*unmentioned(chapters), *redefined(chapters)]
 
