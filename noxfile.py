@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -72,10 +71,25 @@ def site(session: nox.Session) -> None:
     book(session, "-m", "literate.build", *session.posargs)
 
 
+@nox.session(name="print")
+def paper(session: nox.Session) -> None:
+    """Make a PDF and two EPUBs of each edition, one with MathML, one with pictures, in dist/."""
+    book(session, "-m", "literate.build")
+    extra = "-m", "pip", "install", "--quiet", "--constraint", CONSTRAINTS
+    book(session, *extra, "--editable", ".[print]")
+    book(session, "-m", "literate.paper", *session.posargs)
+
+
+@nox.session
+def cards(session: nox.Session) -> None:
+    """Draw attention on one page, and a card for each myth, in dist/."""
+    book(session, "-m", "literate.cards")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Test the chapters and the package, but for what is slow."""
-    everything = ["tests", "docs", "README.md", "--ignore=docs/source"]
+    everything = ["tests", "docs", "--ignore=docs/source"]
     book(session, "-m", "literate.test", *(session.posargs or everything))
 
 
@@ -121,19 +135,22 @@ def experiments(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, types, prose, and that chapters and package agree."""
+    """Check style, types, prose, workflows, and that chapters and package agree."""
     book(session, "-m", "ruff", "check", ".")
     book(session, "-m", "ruff", "format", "--check", ".")
     book(session, "-m", "mypy")
     book(session, "-m", "literate.prose")
     book(session, "-m", "literate.tangle", "--check")
+    zizmor = str(BIN / "zizmor")  # reads the workflows as an attacker would
+    session.run(zizmor, "--offline", "--quiet", ".github", external=True)
 
 
 @nox.session(venv_backend="virtualenv", reuse_venv=True)
 def wheel(session: nox.Session) -> None:
-    """Build the package, install it into a clean environment, use it there."""
-    out = Path(session.create_tmp()).absolute()
-    shutil.rmtree(out)
+    """Build the package into dist/, install it into a clean environment, use it there."""
+    out = Path("dist").absolute()
+    for old in out.glob("attention_book-*"):
+        old.unlink()
     book(session, "-m", "build", "--quiet", "--outdir", str(out), ".")
     (built,) = out.glob("*.whl")
     (sdist,) = out.glob("*.tar.gz")
@@ -153,6 +170,24 @@ def wheel(session: nox.Session) -> None:
     session.run("python", str(example), str(built), str(sdist))
 
 
+@nox.session(venv_backend="virtualenv")
+def notebooks(session: nox.Session) -> None:
+    """Run every notebook, or those named, where only the built wheel is installed."""
+    env = Path(session.bin).parent.absolute()
+    out = env / "dist"
+    book(session, "-m", "build", "--quiet", "--outdir", str(out), ".")
+    (built,) = out.glob("*.whl")
+    (sdist,) = out.glob("*.tar.gz")
+    pinned = "--no-compile", "--constraint", CONSTRAINTS
+    session.install(*pinned, str(built), "ipykernel")
+    kernel = "--sys-prefix", "--name", "reader"
+    session.run("python", "-m", "ipykernel", "install", *kernel)
+    session.env["JUPYTER_PATH"] = str(env / "share/jupyter")
+    session.env["PIP_CONSTRAINT"] = str(Path(CONSTRAINTS).absolute())
+    run = "-m", "literate.notebooks", "reader", str(sdist)
+    book(session, *run, *session.posargs)
+
+
 @nox.session
 def browser(session: nox.Session) -> None:
     """Walk the built site in headless Chromium."""
@@ -165,6 +200,12 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def film(session: nox.Session) -> None:
+    """Film the live page of the built site, for the READMEs."""
+    book(session, "-m", "literate.film")
+
+
+@nox.session
 def gpu(session: nox.Session) -> None:
     """Run the GPU tests; without a GPU, say so and skip."""
     check = "import torch; print(torch.cuda.is_available())"
@@ -173,41 +214,55 @@ def gpu(session: nox.Session) -> None:
     book(session, "-m", "pytest", "tests/gpu", *session.posargs)
 
 
-# What tests the toolchain, and needs all that builds the book.
+# What tests the toolchain, to which it is all the same which PyTorch there is.
 TOOLCHAIN = (
-    *("build", "chapter", "drawing", "exercises", "experiments"),
-    *("glossary", "labs", "live_engine", "live_training", "live_vit", "onnx"),
-    *("package", "prose", "run", "serve", "tangle"),
+    *("build", "cards", "chapter", "drawing", "exercises", "experiments"),
+    *("finish", "glossary", "labs", "live_engine", "live_training"),
+    *("live_vit", "notebooks", "onnx", "package", "paper", "plots", "prose"),
+    *("quotes", "release", "run", "search", "serve", "setup", "summary"),
+    *("tangle", "weave"),
 )
 
 
 @nox.session(venv_backend="virtualenv", reuse_venv=True)
-def oldest(session: nox.Session) -> None:
-    """Test the package with the oldest PyTorch that pyproject.toml allows."""
-    text = Path("pyproject.toml").read_text()
-    (floor,) = re.findall(r'"torch>=([\d.]+)"', text)
-    pins = Path(CONSTRAINTS).read_text().splitlines()
+def zensical(session: nox.Session) -> None:
+    """Build both editions with Zensical, into .cache/zensical; it lacks what a page says."""
+    book(session, "-m", "literate.zensical")
+    engine = ("zensical", "mkdocstrings[python]")
+    session.install("--constraint", CONSTRAINTS, *engine)
+    for edition in ("zh", "en"):
+        config = f".cache/zensical.{edition}.yml"
+        session.run("zensical", "build", "--clean", "--config-file", config)
+
+
+NIGHTLY = "https://download.pytorch.org/whl/nightly/cpu"
+
+
+@nox.session(venv_backend="virtualenv", reuse_venv=True)
+def torch(session: nox.Session) -> None:
+    """Test the package with the oldest PyTorch allowed; or `-- pinned`, newest or nightly."""
+    asked = [*session.posargs]
+    named = asked and asked[0] in ("floor", "pinned", "newest", "nightly")
+    which = asked.pop(0) if named else "floor"
+    project = Path("pyproject.toml").read_text("utf-8")
+    (floor,) = re.findall(r'"torch>=([\d.]+)"', project)
+    wanted = [f"torch=={floor}" if which == "floor" else "torch"]
+    pins = Path(CONSTRAINTS).read_text("utf-8").splitlines()
+    if which != "pinned":
+        pins = [pin for pin in pins if not re.match("torch|triton", pin)]
+    if which == "newest":
+        wanted.append("--upgrade")
+    if which == "nightly":
+        session.install("--pre", "--upgrade", "--index-url", NIGHTLY, "torch")
     others = Path(session.create_tmp()) / "constraints.txt"
-    kept = [pin for pin in pins if not re.match(r"torch|triton|nvidia", pin)]
-    others.write_text("\n".join(kept))
-    session.install(
-        "--constraint",
-        str(others),
-        f"torch=={floor}",
-        "--editable",
-        ".[corpus,triton,vision]",
-        *("beartype", "einops", "markdown-it-py"),
-        *("mdit-py-plugins", "nbformat", "numpy", "pytest", "scikit-learn"),
-        "transformers",
-    )
+    others.write_text("\n".join(pins), "utf-8")
+    pinned = ("--constraint", str(others))
+    session.install(*pinned, *wanted, "--editable", ".[book]")
     skipped = [f"--ignore=tests/test_{name}.py" for name in TOOLCHAIN]
-    skipped += ["--ignore=tests/test_weave.py", "--ignore=tests/browser"]
-    checked = "--jaxtyping-packages=attention_book,beartype.beartype"
-    session.run(
-        *("python", "-m", "pytest", "-q", checked),
-        *(session.posargs or [*skipped, "tests"]),
-        env={"OMP_NUM_THREADS": "1"},
-    )
+    test = ("python", "-m", "literate.test")
+    session.run(*test, *(asked or [*skipped, "tests"]))
+    if not asked and sys.platform == "linux":  # of processes and compilers
+        session.run(*test, "--slow", *skipped, "tests")
 
 
 @nox.session

@@ -8,11 +8,12 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from literate.blocks import DIAGRAM, FIGURE, HAN, LIVE, RECORD, Block, heading, pick, split_label
+from literate.blocks import DIAGRAM, FIGURE, LIVE, RECORD, Block, heading, pick, split_label
 from literate.chapter import Chapter, Twin
 from literate.drawing import draw
 from literate.records import caption, load, markdown
 from literate.references import anchor, numbers, refer, tagged
+from literate.setup import install, setup
 
 
 # A link; or code or a formula, which stand as they are.
@@ -21,22 +22,7 @@ LINK = re.compile(
 )
 LITERAL = re.compile(r'([bfru]*)"((?:\\.|[^"\\\n])*)"')
 LITERALS = re.compile(rf"{LITERAL.pattern}(?:\s+{LITERAL.pattern})*")  # several are one text
-INSTALL = "`pip install . matplotlib`"
-ABOUT = f"由《注意力之书》的一章生成。运行之前，先在源码的目录里装好：{INSTALL} | Made from a chapter of the Attention Book. Before you run it, in the folder of the source: {INSTALL}"
-
-CLONE = "这一章还要本书仓库里的 `corpora` 文件夹，请在仓库的根目录里运行。 | This chapter also needs the folder `corpora` of the book's repository. Run it in the root of a clone."
-
-FONTS = """import matplotlib
-from matplotlib import font_manager
-
-wanted = ["Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", "SimHei"]
-installed = {font.name for font in font_manager.fontManager.ttflist}
-matplotlib.rcParams["font.family"] = [
-    "DejaVu Sans",
-    *(font for font in wanted if font in installed),
-]"""
 DATA = 'src="data:image/svg+xml;base64,'  # a picture in a text is long: it has a cell of its own
-ABOUT_FONTS = "下一格让图里显示汉字。 | The next cell lets plots show Chinese."
 
 
 def export(page: Chapter, edition: str) -> str:
@@ -47,9 +33,11 @@ def export(page: Chapter, edition: str) -> str:
 
 
 def _of_lab(lab: Chapter, edition: str) -> Any:
-    """A lab's own notebook, without the cells of the other language."""
+    """A lab's own notebook, without the cells of the other language, and a cell that installs."""
     book = nbformat.reads(lab.text, as_version=4)
     book.cells = [cell for cell in book.cells if cell.metadata.get("tags", [edition]) == [edition]]
+    codes = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    book.cells.insert(1, v4.new_code_cell(install(codes), id="install"))
     for cell in book.cells:
         if cell.cell_type == "markdown":
             cell.source = LINK.sub(_relink, refer(cell.source, lab))
@@ -59,13 +47,15 @@ def _of_lab(lab: Chapter, edition: str) -> Any:
 def _of_chapter(chapter: Chapter, edition: str) -> Any:
     printed = {cell.code: cell.output for cell in chapter.cells}
     codes = {b: b.body if b.title else localize(b.body, edition) for b in printed}
-    cells = [v4.new_markdown_cell(f"*{pick(ABOUT, edition)}*")]
-    if any("from corpora" in code for code in codes.values()):
-        cells[0].source += f"\n\n*{pick(CLONE, edition)}*"
-    if any("pyplot" in code for code in codes.values()) and any(map(HAN.search, codes.values())):
-        cells[0].source += f"\n\n*{pick(ABOUT_FONTS, edition)}*"
-        cells.append(v4.new_code_cell(FONTS))
+    title = next(block for block in chapter.blocks if block.kind == "heading")
+    cells = [v4.new_markdown_cell(_prose(title, chapter, edition))]
+    if codes:
+        needs, sources = setup([*codes.values()], edition)
+        cells[0].source += f"\n\n*{needs}*"
+        cells += map(v4.new_code_cell, sources)
     for part in chapter.parts:
+        if part is title:
+            continue
         if isinstance(part, Block) and part in printed:
             cells.append(v4.new_code_cell(codes[part].strip("\n"), metadata=_metadata(part)))
             if output := printed[part]:
@@ -151,5 +141,5 @@ def _relink(found: re.Match[str]) -> str:
     if found[1] is None or found[2].startswith("(http"):
         return found[0]
     page = re.match(r"\((?:[\w.]+/)*(?!index|glossary)([\w-]+)\.(?:md|ipynb)", found[2])
-    page = None if "source/" in found[2] else page  # which has no notebooks
+    page = None if re.search("(source|live)/", found[2]) else page  # which have no notebooks
     return f"[{found[1]}]({page[1]}.ipynb)" if page else found[1]

@@ -18,6 +18,7 @@ from mkdocs.structure.toc import get_toc
 from literate import ROOT, labs
 from literate.blocks import pick
 from literate.finish import finish
+from literate.release import version
 
 
 HEAD = re.compile(r'<h([1-4]) id="([^"]+)">(.*?)<a class="headerlink"', re.DOTALL)
@@ -28,22 +29,32 @@ def on_config(config: MkDocsConfig) -> None:
     edition = str(config.theme["language"])
     config.docs_dir = str(Path(config.docs_dir).parent / ".cache/woven" / edition)
 
-    api = {f"api/{path.name}" for path in Path(config.docs_dir, "api").glob("*.md")}
-    made = sorted(api - {"api/index.md"})
-
-    def localise(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {localise(key): localise(item) for key, item in value.items()}
-        if isinstance(value, list):  # after the package's page, those made from the chapters
-            return [localise(item) for item in value] + (made if "api/index.md" in value else [])
-        return pick(value, edition) if isinstance(value, str) else value
-
     autorefs: Any = config.plugins["autorefs"]
     autorefs.scan_toc = False  # or set[…] in a signature led to a heading
     for key in ("site_name", "site_description", "copyright", "nav", "extra"):
-        config[key] = localise(config[key])
+        config[key] = localise(config[key], edition, api_pages(config.docs_dir))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    config.extra["version"] = version()
     config.extra["repository"] = project.get("urls", {}).get("Source", "")
+
+
+def api_pages(tree: str) -> list[str]:
+    """The pages of the package that are made from the chapters."""
+    made = {f"api/{path.name}" for path in Path(tree, "api").glob("*.md")}
+    return sorted(made - {"api/index.md"})
+
+
+def localise(value: Any, edition: str, made: list[str]) -> Any:
+    """Take an edition's side of every `中文 | English`; after the package's page, those made."""
+    if isinstance(value, Mapping):
+        return {
+            localise(key, edition, made): localise(item, edition, made)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        more = made if "api/index.md" in value else []
+        return [localise(item, edition, made) for item in value] + more
+    return pick(value, edition) if isinstance(value, str) else value
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -3,15 +3,15 @@
 import re
 import shutil
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from literate import ROOT, labs, summary
 from literate.blocks import pick
 from literate.chapter import PACKAGE, order, read, read_all
+from literate.publish import landing, listing
+from literate.release import version
 from literate.weave import EDITIONS, title_of
 
 
-LANDING = Path(__file__).parent / "theme/landing.html"
 MARK = '<meta charset="utf-8">\n'
 NOT_LISTED = '<meta name="robots" content="noindex">\n'
 ROBOTS = "User-agent: *\nAllow: /\n"
@@ -22,11 +22,11 @@ ABOUT = "一本讲注意力机制和 Transformer 的书，中英并排写成，�
 def write_root(site: Path, url: str) -> None:
     """Write the files of the root; `url` is where the site will stand."""
     url = url.rstrip("/") + "/"
-    page = LANDING.read_text("utf-8").replace("{{ base }}", urlsplit(url).path)
-    page = page.replace("{{ url }}", url)
+    page = landing(url)
     (site / "index.html").write_text(page, "utf-8")
     lost = re.sub(r'<link rel="(?:canonical|alternate)".*\n', "", page)  # it stands at no address
     (site / "404.html").write_text(lost.replace(MARK, MARK + NOT_LISTED), "utf-8")
+    (site / "versions.html").write_text(listing([version()]), "utf-8")
     maps = "".join(f"Sitemap: {url}{edition}/sitemap.xml\n" for edition in EDITIONS)
     (site / "robots.txt").write_text(ROBOTS + maps, "utf-8")
     (site / "llms.txt").write_text(llms(url), "utf-8")

@@ -30,6 +30,7 @@ from literate.glossary import Term, Use
 from literate.plots import FRAME, dark
 from literate.records import RECORDS, caption, check, load, markdown
 from literate.references import anchor, numbers, refer, tagged
+from literate.setup import colab
 from literate.tangle import write
 
 
@@ -44,6 +45,7 @@ HOW = (
     "In a [terminal]({1}#check), `attention-book exercise {0} > ex.py` gives you an exercise to fill in, and `attention-book check ex.py` tells whether it is right, without showing the answer.",
 )
 CHECKER = "docs/source/cli.md"
+SCRIPT = "这一页的程序在浏览器里运行，请打开 JavaScript。 | This page runs in your browser. Please turn JavaScript on."
 FOLDED = "导入与公开的名字 | Imports and public names"
 CHECKS = "检查 | Checks"
 SHADES = (("", "light"), (".dark", "dark"))
@@ -97,6 +99,7 @@ def write_page(page: Chapter, edition: str, tree: Path, book: Book) -> None:
     is_lab = page.path.parent == labs.LABS
     if page.is_chapter or is_lab:
         about["notebook"] = f"notebooks/{page.path.stem}.ipynb"
+        about["colab"] = colab(about["notebook"], edition)
         write(tree / about["notebook"], export(page, edition))
     drawn: dict[str, str] = {}
     if is_lab:
@@ -300,7 +303,9 @@ def _shared(page: Chapter, block: Block, edition: str) -> str:
     if block.title and block.info.startswith("python"):
         return _module_block(block, edition)
     if found := LIVE.fullmatch(block.info):
-        return f'<div class="live" data-live="{found[1]}"></div>'
+        is_all = page.path.parent.name == "live"  # the page has nothing else to show
+        rest = f"<noscript>{pick(SCRIPT, edition)}</noscript>" * is_all
+        return f'<div class="live" data-live="{found[1]}">{rest}</div>'
     if block.info.startswith("python"):
         ours = localize(block.body, edition)
         return block.text if ours == block.body else fenced(block.info, ours)

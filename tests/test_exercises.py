@@ -373,7 +373,7 @@ def test_the_page_labels_a_stub_and_says_how_to_check_it() -> None:
 def test_a_notebook_folds_checks_and_answers() -> None:
     book = json.loads(export(chapter(CHAPTER), "en"))
     codes = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
-    stub, check, answer = [cell["metadata"] for cell in codes]
+    _, stub, check, answer = [cell["metadata"] for cell in codes]
     assert stub == {}
     folded = {"jupyter": {"source_hidden": True}}
     assert check == {"tags": ["raises-exception"], **folded}

@@ -227,7 +227,9 @@ def test_it_was_run_from_top_to_bottom(path: Path, notebook: Any) -> None:
 def test_the_notebook_of_an_edition_has_one_language(
     small: Any, edition: str
 ) -> None:
-    text, code = nbformat.reads(export(lab(small), edition), 4).cells
+    cells = nbformat.reads(export(lab(small), edition), 4).cells
+    text, install, code = cells
+    assert install.source.startswith('%pip install --quiet "attention-book')
     assert text.metadata["tags"] == [edition]
     assert "](pooling.ipynb)" in text.source
     assert code == small.cells[2]

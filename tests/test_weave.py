@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from markdown import markdown
 
+from attention_book import __version__
 from literate.blocks import ChapterError, heading
 from literate.chapter import Chapter, read_all
 from literate.explain import uses
@@ -443,7 +444,8 @@ def test_page_and_notebook_show_the_same_side() -> None:
         for shown in (weave(page, edition), "\n".join(codes)):
             assert f'label="{ours}")' in shown
             assert 'x = "梨 | pear"' in shown  # the package is what it is
-        assert "font_manager" in codes[0]
+        assert codes[0].startswith("%pip install")
+        assert "font_manager" in codes[1]
     for old, new in (("matplotlib.pyplot as plt", "math"), ("梨", "p")):
         other = text.replace(old, new).replace("苹果 | ", "")
         page = Chapter(Path("docs/fruit/apple.md"), other).check()
@@ -453,21 +455,39 @@ def test_page_and_notebook_show_the_same_side() -> None:
 def test_notebook_has_one_language_code_and_output(chapter: Chapter) -> None:
     book = json.loads(export(chapter, "en"))
     kinds = [cell["cell_type"] for cell in book["cells"]]
-    assert kinds == ["markdown", "code", "code", "code", "markdown"]
-    prose = "".join(book["cells"][0]["source"])
-    assert "# Apples" in prose
+    text, code = "markdown", "code"
+    assert kinds == [text, code, text, code, code, code, text]
+    sources = ["".join(cell["source"]) for cell in book["cells"]]
+    assert sources[0].startswith("# Apples\n\n*Made from a chapter of [the")
+    assert sources[1] == (
+        f'%pip install --quiet "attention-book[plot]=={__version__}"'
+    )
+    prose = sources[2]
     assert "A paragraph." in prose
     assert "一段" not in prose
     assert "[chapter two](apple.ipynb) and `Core`." in prose
     assert "Neither `f[i](x)` nor $a[i](x)$ is a link." in prose
-    assert book["cells"][3]["outputs"][0]["text"] == ["5\n"]
-    assert book["cells"][4]["source"] == ["*Figure 2.1 Figure: apple*"]
+    assert book["cells"][5]["outputs"][0]["text"] == ["5\n"]
+    assert sources[6] == "*Figure 2.1 Figure: apple*"
     assert "这是一段" in export(chapter, "zh")
 
 
+def test_a_notebook_leads_to_notebooks_alone() -> None:
+    text = "# 苹果 | Apple\n\n见{0}这三个地方。\n\nSee {0}.\n"
+    links = "[A](b.md#c), [B](../labs/translate.ipynb), [C](../live/d.md)"
+    page = Chapter(Path("docs/fruit/x.md"), text.format(links))
+    told = "See [A](b.ipynb), [B](translate.ipynb), C."
+    assert told in json.loads(export(page, "en"))["cells"][0]["source"][-1]
+
+
 @pytest.mark.slow
-def test_a_real_notebook_runs() -> None:
-    """In one language: the code of both is the same, but for its labels."""
+def test_a_real_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one language: the code of both is the same, but for its labels.
+
+    It installs nothing that is there already, and so asks no network.
+    """
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
     chapter = next(c for c in read_all() if c.name == "by-hand")
     book, other = (
         nbformat.reads(export(chapter, edition), as_version=4)
@@ -493,4 +513,6 @@ def test_a_real_notebook_runs() -> None:
         for cell in book.cells
         if cell.cell_type == "code"
     ]
-    assert printed == promised
+    note = printed.pop(0)  # of IPython, after pip
+    assert "ERROR" not in note
+    assert printed == promised[1:]

@@ -664,6 +664,12 @@ def test_a_notebook_is_offered(visit: Visitor, edition: str) -> None:
     with page.expect_download() as download:
         page.locator(".about a[download]").click()
     assert download.value.suggested_filename == "scoring.ipynb"
+    address = page.locator(".about .colab").get_attribute("href")
+    assert address.startswith("https://colab.research.google.com/github/")
+    release, _, place = address.partition("/blob/gh-pages/")[2].partition("/")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", release)
+    assert place == f"{edition}/notebooks/scoring.ipynb"
+    assert (ROOT / "site" / place).exists()
 
 
 def test_long_docstrings_are_folded_and_copied_whole(visit: Visitor) -> None:
