@@ -87,6 +87,13 @@ def cards(session: nox.Session) -> None:
 
 
 @nox.session
+def offline(session: nox.Session) -> None:
+    """Make a zip of each edition, in dist/, that is read without a network."""
+    book(session, "-m", "literate.build")
+    book(session, "-m", "literate.offline")
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Test the chapters and the package, but for what is slow."""
     everything = ["tests", "docs", "--ignore=docs/source"]
