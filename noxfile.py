@@ -75,8 +75,6 @@ def site(session: nox.Session) -> None:
 def paper(session: nox.Session) -> None:
     """Make a PDF and two EPUBs of each edition, one with MathML, one with pictures, in dist/."""
     book(session, "-m", "literate.build")
-    extra = "-m", "pip", "install", "--quiet", "--constraint", CONSTRAINTS
-    book(session, *extra, "--editable", ".[print]")
     book(session, "-m", "literate.paper", *session.posargs)
 
 

@@ -1,0 +1,1 @@
+"""The book on paper and in e-readers: `python -m literate.paper` makes it from the built site."""
