@@ -12,7 +12,7 @@ from literate.release import version
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-SOURCE = PROJECT["urls"]["Source"]
+SOURCE = PROJECT.get("urls", {}).get("Source", "")
 GITHUB = "https://github.com/"
 BRANCH = "gh-pages"  # which has the site of each release in a folder, see literate.publish
 COLAB = "https://colab.research.google.com/github/"

@@ -102,6 +102,11 @@ DIAGRAM = """from literate.drawing import Drawing
 drawing = Drawing(40)
 drawing.text(230, 20, "大树 | a big tree")
 """
+PROJECT = """[project]
+name = "attention-book"
+requires-python = ">=3.11"
+optional-dependencies = {}
+"""  # it has no address
 RECORD = """{"command": "nox -s experiments -- apple", "seeds": [0, 1, 2],
 "tables": {"taste": [["甜 | sweet"], ["5"]]}}"""
 
@@ -138,7 +143,7 @@ def small_book(root: Path) -> Path:
         "pyproject.toml",
     ):
         shutil.copy(ROOT / name, root)
-    write(root / "pyproject.toml", "[project]\n")  # it has no address
+    write(root / "pyproject.toml", PROJECT)
     settings = (ROOT / "mkdocs.yml").read_text("utf-8")
     settings = re.sub(r"  redirects:.*\n(?:    .*\n)+", "", settings)
     before, _, after = settings.partition("nav:\n")
