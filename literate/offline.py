@@ -33,6 +33,7 @@ INDEX = """\
 <!doctype html>
 <meta charset="utf-8">
 <title>注意力之书 · The Attention Book</title>
+<link rel="icon" href="{0}/assets/logo.svg">
 <meta http-equiv="refresh" content="0; url={0}/index.html">
 <a href="{0}/index.html">注意力之书 · The Attention Book</a>
 """

@@ -22,6 +22,7 @@ def test_the_field_stays_where_it_is(
     page = visit.open(f"/{edition}/")
     field = page.locator(".hero input")
     expect(field).to_be_visible()
+    field.scroll_into_view_if_needed()  # as filling it in does
     before = field.bounding_box()
     assert before
     field.fill(LONG)
