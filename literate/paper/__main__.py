@@ -16,8 +16,8 @@ from typing import Any
 import matplotlib as mpl
 import pypandoc
 import typst
-import yaml  # type: ignore[import-untyped]
 from attention_book import __version__
+from mkdocs.utils.yaml import yaml_load
 
 from literate import ROOT
 from literate.blocks import pick
@@ -76,7 +76,7 @@ class Press:
         self.folder = DRAFT / edition
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        settings = yaml.safe_load((ROOT / NAV).read_text("utf-8"))
+        settings = yaml_load((ROOT / NAV).read_text("utf-8"))
         day = datetime.fromtimestamp(when, UTC)
         names = settings["site_name"].split(" | ")
         title, subtitle = names if edition == "zh" else names[::-1]

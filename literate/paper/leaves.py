@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import yaml  # type: ignore[import-untyped]
 from bs4 import BeautifulSoup
 from bs4.element import Tag
+from mkdocs.utils.yaml import yaml_load
 
 from literate import ROOT
 from literate.blocks import pick
@@ -53,7 +53,7 @@ class Leaves:
     def __init__(self, edition: str, site: Path, url: str, folder: Path) -> None:
         self.edition, self.folder = edition, folder
         self.site, self.url = site / edition, f"{url.rstrip('/')}/{edition}/"
-        nav = yaml.safe_load((ROOT / NAV).read_text("utf-8"))["nav"]
+        nav = yaml_load((ROOT / NAV).read_text("utf-8"))["nav"]
         pages = (page for page in listed(nav) if not ON_THE_WEB.fullmatch(page))
         places = [re.sub(r"((^|/)index)?\.\w+$", "", page) for page in pages]
         self.pages = {place: self._article(place) for place in places}
