@@ -1,9 +1,9 @@
-// Made from docs/fast/browser.md (db07bb221c6f). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-/** The layers of a Transformer, under the names that they have in attention_book. */
+// Made from docs/fast/browser.md (781a0d083860). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+/** The layers of a Transformer, under the names they have in attention_book. */
 import { Matrix } from "./tensors.js";
 
 
-/** x Wᵀ + b, eight columns at a time, so that an input that is fetched serves eight sums. */
+/** x Wᵀ + b, eight columns at a time: what is fetched of x serves them all. */
 export class Linear {
   constructor(tensors, name) {
     this.weight = tensors[`${name}.weight`];
@@ -40,19 +40,24 @@ export class LayerNorm {
   }
 
   forward(x) {
-    const means = [], scales = [];
+    const y = new Matrix(x.rows, x.columns);
     for (let i = 0; i < x.rows; i++) {
       const row = x.row(i);
-      const mean = row.reduce((sum, value) => sum + value, 0) / x.columns;
-      const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / x.columns;
-      means.push(mean), scales.push(1 / Math.sqrt(variance + this.eps));
+      const mean = average(row);
+      const variance = average(row.map((value) => (value - mean) ** 2));
+      const scale = 1 / Math.sqrt(variance + this.eps);
+      y.row(i).set(row.map((value, j) =>
+        (value - mean) * scale * this.weight[j] + this.bias[j]));
     }
-    return x.map((value, j, i) => (value - means[i]) * scales[i] * this.weight[j] + this.bias[j]);
+    return y;
   }
 }
 
 
-/** Turn scores into weights that sum to 1; a score of -Infinity weighs nothing. */
+const average = (row) => row.reduce((sum, value) => sum + value, 0) / row.length;
+
+
+/** Turn scores into weights that sum to 1; -Infinity weighs nothing. */
 export function softmax(scores) {
   const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
   const powers = scores.map((score) => Math.exp(score - largest));
@@ -83,7 +88,7 @@ export class KeyValueCache {
 }
 
 
-/** Multi-head attention. A reader may temper its softmax, or silence some of its heads. */
+/** Multi-head attention; a reader may temper its softmax, or silence heads. */
 export class MultiHeadAttention {
   constructor(tensors, name, nHeads) {
     this.qProj = new Linear(tensors, `${name}.q_proj`);
@@ -105,25 +110,30 @@ export class MultiHeadAttention {
     return { key, value };
   }
 
-  /** Let head h of each query attend to the keys; a causal query sees none after its own place. */
+  /** Let queries attend to keys; a causal one sees none after its place. */
   attend(query, { key, value }, isCausal) {
-    const d = query.columns, dK = d / this.nHeads, heads = new Matrix(query.rows, d);
+    const d = query.columns, dK = d / this.nHeads;
+    const heads = new Matrix(query.rows, d);
     const scale = 1 / Math.sqrt(dK) / this.temperature;
     this.weights = [];
     for (let h = 0; h < this.nHeads; h++) {
-      const weights = new Matrix(query.rows, key.rows), start = h * dK, end = start + dK;
+      const weights = new Matrix(query.rows, key.rows);
+      const start = h * dK, end = start + dK;
       for (let i = 0; i < query.rows; i++) {
+        const q = query.row(i), head = heads.row(i);
         const seen = isCausal ? key.rows - query.rows + i + 1 : key.rows;
         const scores = new Float32Array(key.rows).fill(-Infinity);
         for (let j = 0; j < seen; j++) {
+          const k = key.row(j);
           let score = 0;
-          for (let c = start; c < end; c++) score += query.data[i * d + c] * key.data[j * d + c];
+          for (let c = start; c < end; c++) score += q[c] * k[c];
           scores[j] = score * scale;
         }
         const row = softmax(scores);
         weights.row(i).set(row);
         for (let j = 0; j < seen && !this.silent.has(h); j++) {
-          for (let c = start; c < end; c++) heads.data[i * d + c] += row[j] * value.data[j * d + c];
+          const v = value.row(j);
+          for (let c = start; c < end; c++) head[c] += row[j] * v[c];
         }
       }
       this.weights.push(weights);
@@ -131,13 +141,13 @@ export class MultiHeadAttention {
     return heads;
   }
 
-  /** Let each row of x attend to memory, given as keys and values, or to x and what cache holds. */
+  /** Let x attend to memory (keys and values), or to itself and the cache. */
   forward(x, { memory, cache, isCausal = false } = {}) {
     const query = this.qProj.forward(x);
     const kv = memory ?? this.keysAndValues(x);
     const heads = this.attend(query, cache ? cache.append(kv) : kv, isCausal);
-    const isSilent = this.silent.size === this.nHeads; // then the bias is silent too
-    return isSilent ? new Matrix(x.rows, x.columns) : this.outProj.forward(heads);
+    if (this.silent.size < this.nHeads) return this.outProj.forward(heads);
+    return new Matrix(x.rows, x.columns); // the bias is silent, too
   }
 }
 
@@ -172,9 +182,10 @@ export class PreNorm {
 
 export class EncoderLayer {
   constructor(tensors, name, nHeads, { activation, eps } = {}) {
-    this.selfAttention = new MultiHeadAttention(tensors, `${name}.self_attention`, nHeads);
-    this.feedForward = new FeedForward(tensors, `${name}.feed_forward`, activation);
-    this.residuals = [0, 1].map((n) => new PreNorm(tensors, `${name}.residuals.${n}`, eps));
+    const of = (part) => [tensors, `${name}.${part}`];
+    this.selfAttention = new MultiHeadAttention(...of("self_attention"), nHeads);
+    this.feedForward = new FeedForward(...of("feed_forward"), activation);
+    this.residuals = [0, 1].map((n) => new PreNorm(...of(`residuals.${n}`), eps));
   }
 
   forward(x) {
@@ -187,15 +198,18 @@ export class EncoderLayer {
 
 export class DecoderLayer {
   constructor(tensors, name, nHeads) {
-    this.selfAttention = new MultiHeadAttention(tensors, `${name}.self_attention`, nHeads);
-    this.crossAttention = new MultiHeadAttention(tensors, `${name}.cross_attention`, nHeads);
-    this.feedForward = new FeedForward(tensors, `${name}.feed_forward`);
-    this.residuals = [0, 1, 2].map((n) => new PreNorm(tensors, `${name}.residuals.${n}`));
+    const of = (part) => [tensors, `${name}.${part}`];
+    this.selfAttention = new MultiHeadAttention(...of("self_attention"), nHeads);
+    this.crossAttention =
+      new MultiHeadAttention(...of("cross_attention"), nHeads);
+    this.feedForward = new FeedForward(...of("feed_forward"));
+    this.residuals = [0, 1, 2].map((n) => new PreNorm(...of(`residuals.${n}`)));
   }
 
   forward(x, memory, cache, isCausal = true) {
     const [addSelf, addCross, addFeedForward] = this.residuals;
-    x = addSelf.forward(x, (y) => this.selfAttention.forward(y, { cache, isCausal }));
+    const past = { cache, isCausal };
+    x = addSelf.forward(x, (y) => this.selfAttention.forward(y, past));
     x = addCross.forward(x, (y) => this.crossAttention.forward(y, { memory }));
     return addFeedForward.forward(x, (y) => this.feedForward.forward(y));
   }

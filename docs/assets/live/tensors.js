@@ -1,5 +1,5 @@
-// Made from docs/fast/browser.md (963ac54b2903). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-/** Matrices, and the safetensors files that hold them, as in attention_book/io/tensors.py. */
+// Made from docs/fast/browser.md (f691a534ebf8). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+/** Matrices, and the files that hold them, as in attention_book/io/tensors.py. */
 
 
 /** Numbers in rows, one row after the other. */
@@ -12,14 +12,16 @@ export class Matrix {
     return this.data.subarray(i * this.columns, (i + 1) * this.columns);
   }
 
-  /** Another matrix of the same shape: change(number, column, row) of each number. */
+  /** Of the same shape, change(number, column, row) in place of each number. */
   map(change) {
     const { rows, columns, data } = this;
-    return new Matrix(rows, columns, data.map((x, i) => change(x, i % columns, i / columns | 0)));
+    const changed = data.map((x, i) => change(x, i % columns, i / columns | 0));
+    return new Matrix(rows, columns, changed);
   }
 
   plus(other) {
-    return new Matrix(this.rows, this.columns, this.data.map((x, i) => x + other.data[i]));
+    const sums = this.data.map((x, i) => x + other.data[i]);
+    return new Matrix(this.rows, this.columns, sums);
   }
 
   /** These rows, and below them those of another. */
@@ -32,18 +34,20 @@ export class Matrix {
 }
 
 
-/** What a safetensors file holds: matrices by name (a vector is a single row), and its texts. */
+/** What a file holds: matrices by name (a vector is a single row), and texts. */
 export function readTensors(buffer) {
   const size = Number(new DataView(buffer).getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
-  const { __metadata__: metadata, ...found } = header;
+  const header = new TextDecoder().decode(new Uint8Array(buffer, 8, size));
+  const { __metadata__: metadata, ...found } = JSON.parse(header);
   const tensors = {};
-  for (const [name, { dtype, shape, data_offsets: [start, end] }] of Object.entries(found)) {
-    const data = toFloats(dtype, buffer.slice(8 + size + start, 8 + size + end));
+  for (const [name, { dtype, shape, data_offsets }] of Object.entries(found)) {
+    const [start, end] = data_offsets.map((offset) => 8 + size + offset);
+    const data = toFloats(dtype, buffer.slice(start, end));
     const columns = shape[shape.length - 1];
     tensors[name] = new Matrix(data.length / columns, columns, data);
   }
-  for (const name of Object.keys(tensors).filter((name) => found[name].dtype === "I8")) {
+  for (const [name, { dtype }] of Object.entries(found)) {
+    if (dtype !== "I8") continue;
     const scales = tensors[`${name}.scale`].data; // a number for each row
     tensors[name] = tensors[name].map((x, column, row) => x * scales[row]);
   }
@@ -61,6 +65,8 @@ function toFloats(dtype, bytes) {
 
 /** A number of 16 bits: one of sign, 5 of exponent, 10 of fraction. */
 function fromHalf(bits) {
-  const sign = bits >> 15 ? -1 : 1, exponent = bits >> 10 & 31, fraction = bits & 1023;
-  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction);
+  const sign = bits >> 15 ? -1 : 1, exponent = bits >> 10 & 31;
+  const fraction = (bits & 1023) / 1024;
+  if (!exponent) return sign * 2 ** -14 * fraction;
+  return sign * 2 ** (exponent - 15) * (1 + fraction);
 }

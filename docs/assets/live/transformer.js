@@ -1,10 +1,11 @@
-// Made from docs/fast/browser.md (cee0e4938beb). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+// Made from docs/fast/browser.md (38830d4624d4). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** The whole Transformer, as in attention_book/models/transformer.py. */
-import { DecoderLayer, EncoderLayer, KeyValueCache, LayerNorm, Linear } from "./layers.js";
+import { DecoderLayer, EncoderLayer } from "./layers.js";
+import { KeyValueCache, LayerNorm, Linear } from "./layers.js";
 import { Matrix } from "./tensors.js";
 
 
-/** Token embeddings, times √d_model, plus sines and cosines of their positions. */
+/** Token embeddings, times √d_model, plus sines and cosines of positions. */
 export class Embedding {
   constructor(tensors, name) {
     this.table = tensors[`${name}.tokens.weight`];
@@ -22,16 +23,19 @@ export class Embedding {
 
 
 const KNOWN = {
-  norm: "pre", feed_forward: "relu", positions: "sinusoidal", share_embeddings: true, n_kv_heads: null,
+  norm: "pre", feed_forward: "relu", positions: "sinusoidal",
+  share_embeddings: true, n_kv_heads: null,
 };
 
 
 export class Transformer {
-  /** From a file that attention_book has written: the norm first, one vocabulary for both sides. */
+  /** From what readTensors found in a file that attention_book has written. */
   constructor({ tensors, metadata }) {
-    const config = JSON.parse(metadata.config), { n_layers: depth, n_heads: nHeads } = config;
+    const config = JSON.parse(metadata.config);
+    const { n_layers: depth, n_heads: nHeads } = config;
     for (const [name, wanted] of Object.entries(KNOWN)) {
-      if (config[name] !== wanted) throw new Error(`wanted ${name} ${wanted}, got ${config[name]}`);
+      const got = config[name];
+      if (got !== wanted) throw new Error(`wanted ${name} ${wanted}, got ${got}`);
     }
     this.config = config;
     this.embedding = new Embedding(tensors, "model.target_embedding");
@@ -39,16 +43,19 @@ export class Transformer {
     const stack = (Layer, side, n) => Array.from({ length: n }, (_, i) =>
       new Layer(tensors, `model.${side}.layers.${i}`, nHeads));
     this.encoder = stack(EncoderLayer, "encoder", depth);
-    this.decoder = stack(DecoderLayer, "decoder", config.n_decoder_layers ?? depth);
+    const nDecoder = config.n_decoder_layers ?? depth;
+    this.decoder = stack(DecoderLayer, "decoder", nDecoder);
     this.encoderNorm = new LayerNorm(tensors, "model.encoder.norm");
     this.decoderNorm = new LayerNorm(tensors, "model.decoder.norm");
   }
 
-  /** The keys and values of the source, for the cross-attention of each decoder layer. */
+  /** The source as keys and values, for each decoder layer. */
   encode(source) {
-    const x = this.encoder.reduce((x, layer) => layer.forward(x), this.embedding.forward(source));
-    const memory = this.encoderNorm.forward(x);
-    return this.decoder.map((layer) => layer.crossAttention.keysAndValues(memory));
+    const x = this.embedding.forward(source);
+    const read = this.encoder.reduce((x, layer) => layer.forward(x), x);
+    const memory = this.encoderNorm.forward(read);
+    const attentions = this.decoder.map((layer) => layer.crossAttention);
+    return attentions.map((attention) => attention.keysAndValues(memory));
   }
 
   /** The logits after each token of the target; caches hold the tokens before. */
