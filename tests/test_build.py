@@ -69,6 +69,8 @@ __all__: list[str] = []
     "fruit/apple.md": APPLE,
     "glossary.md": """# 术语 | Glossary {#glossary}
 
+## 水果 | Fruit {#terms-fruit}
+
 ```glossary
 [causal-mask]
 zh = "因果掩码"

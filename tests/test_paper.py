@@ -1,5 +1,6 @@
 """The book as PDF and EPUB: a small one, made from its site."""
 
+import itertools
 import os
 import re
 import shutil
@@ -54,6 +55,12 @@ Three.
 ```text
 {LONG}
 ```
+
+## 参考文献 | References {{#references}}
+
+- [《苹果》](https://fruit.example/apple_tree/)。
+
+- [Apples](https://fruit.example/apple_tree/).
 """
 
 
@@ -250,6 +257,8 @@ def test_text_of_the_pdfs(book: Path) -> None:
     assert "Two causal masks are left" in english
     flat = re.sub(r"\s", "", english)
     assert re.sub(r"\s", "", LONG) in flat  # broken into lines, whole
+    bare = flat.replace("\N{ZERO WIDTH SPACE}", "")
+    assert "Applesfruit.example/apple_tree" in bare  # for who cannot click
 
 
 def test_the_same_bytes_again(book: Path) -> None:
@@ -294,6 +303,17 @@ def test_what_moves_is_an_address(
     html = leaves.leaf("preface")
     assert f'href="{URL}en/preface/"' in html
     assert "JavaScript" not in html
+
+
+def test_no_level_of_headings_is_left_out(
+    book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("literate.paper.leaves.ROOT", book)
+    whole = Leaves("en", book / "site", URL, tmp_path).bound()
+    levels = [int(level) for level in re.findall(r"<h(\d)", whole)]
+    assert max(levels) >= 3
+    steps = [b - a for a, b in itertools.pairwise([0, *levels])]
+    assert max(steps) == 1, levels
 
 
 def test_a_page_that_was_not_built(tmp_path: Path) -> None:

@@ -24,6 +24,24 @@ function Math(math)
   return typst((set:gsub("#h%(0em%)", "#h(0.25em)"):gsub("dot%.circle", "dot.o")))
 end
 
+-- References on paper, with the addresses that a click finds elsewhere.
+function Pandoc(book)
+  if not is_typst then return end
+  local is_list
+  for i, block in ipairs(book.blocks) do
+    if block.t == "Header" then
+      is_list = block.identifier:match("%.references$")
+    elseif is_list then
+      book.blocks[i] = block:walk({ Link = function(link)
+        if link.target:match("^https?:") then
+          return { link, typst(("#address(%s)"):format(pandoc.json.encode(link.target))) }
+        end
+      end })
+    end
+  end
+  return book
+end
+
 function CodeBlock(code)
   local title = code.attributes.title
   code.attributes.title = nil
@@ -51,6 +69,13 @@ function Table(table)  -- in the middle of the page, and its words on the left
 end
 
 function Div(div)
+  if div.classes:includes("outside") then
+    if is_typst then
+      div.content:insert(1, pandoc.RawBlock("typst", "#outside["))
+      div.content:insert(pandoc.RawBlock("typst", "]"))
+    end
+    return div.content
+  end
   local number = div.attributes.number
   div.attributes.number = nil
   if not number then return div end

@@ -100,7 +100,7 @@ class Leaves:
             self._plot(image, place)
         is_below = place.rpartition("/")[0] in self.pages  # the first page of its part
         for head in soup.select("h1, h2, h3, h4"):
-            head.name = f"h{int(head.name[1]) + (is_below or head.name != 'h1')}"
+            head.name = f"h{int(head.name[1]) + is_below}"
         for tag in soup.select("article *"):
             self._plain(tag, place)
         for live in soup.select("p.live"):
@@ -110,7 +110,8 @@ class Leaves:
             link.string = address
             live.clear()  # of what asks for JavaScript
             live.extend([before, link, after])
-        return re.sub(r"\n{3,}", "\n\n", "".join(map(str, soup.select("article")[0].contents)))
+        text = re.sub(r"\n{3,}", "\n\n", "".join(map(str, soup.select("article")[0].contents)))
+        return text if is_below else f'<div class="outside">\n{text}\n</div>'
 
     def _diagram(self, found: re.Match[str]) -> str:
         """An image in the place of a diagram of the site."""
