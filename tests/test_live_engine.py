@@ -428,6 +428,8 @@ def test_what_got_lost_is_what_the_package_finds(
         ("他有19个，85个，100个，2026年。", "1, 5, 10, 26"),
         ("10 20 11 12", "十，二十，十一，十二"),
         ("2 two 两", "two"),
+        ("I have ٣٤ cats.", "我有三十四只猫。"),
+        ("४२ 𝟗 ７ ๒๓", "forty-two, nine, seven, undefined"),
     ]  # fmt: skip
     wanted = [find_lost(x, y, translator.source) for x, y in said]
     assert sum(map(bool, wanted)) > 100

@@ -1,4 +1,4 @@
-// Made from docs/source/live-parts.md (12db24c48443). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+// Made from docs/source/live-parts.md (d602cbf3ad59). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
 /** Greedy decoding and beam search, as in attention_book/generation/. */
 
 export const BOS = 1, EOS = 2;
@@ -24,12 +24,13 @@ export const generate = (...asked) => finish(greedySteps(...asked));
 
 /** Write the most probable token each time, up to <eos>. */
 export function* greedySteps(model, source, { maxLength, isCausal = true }) {
-  const memory = model.encode(source), caches = model.emptyCaches(), tokenIds = [];
+  const memory = model.encode(source), caches = model.emptyCaches();
+  const tokenIds = [];
   let logProb = 0;
   while (tokenIds.length < maxLength && tokenIds.at(-1) !== EOS) {
     const logits = isCausal
       ? model.decode([tokenIds.at(-1) ?? BOS], memory, caches)
-      : model.decode([BOS, ...tokenIds], memory, undefined, false); // all anew: the past changes
+      : model.decode([BOS, ...tokenIds], memory, undefined, false); // all anew
     const logProbs = logSoftmax(logits.row(logits.rows - 1));
     const tokenId = logProbs.indexOf(Math.max(...logProbs));
     tokenIds.push(tokenId);
@@ -42,12 +43,17 @@ export function* greedySteps(model, source, { maxLength, isCausal = true }) {
 
 export const beamSearch = (...asked) => finish(beamSteps(...asked));
 
-/** Keep the best hypotheses at each step, and return the best that has ended. */
-export function* beamSteps(model, source, { maxLength, beamSize = 4, lengthPenalty = 0.6, isCausal = true }) {
+/** Keep the best hypotheses at each step; return the best that has ended. */
+export function* beamSteps(model, source, {
+  maxLength, beamSize = 4, lengthPenalty = 0.6, isCausal = true,
+}) {
   const score = ({ tokenIds, logProb }, length = tokenIds.length) =>
     logProb / ((5 + length) / 6) ** lengthPenalty;
+  const hasEnded = ({ tokenIds }) =>
+    tokenIds.at(-1) === EOS || tokenIds.length === maxLength;
   const memory = model.encode(source);
-  let beam = [{ tokenIds: [], logProb: 0, caches: model.emptyCaches() }], best = null;
+  let beam = [{ tokenIds: [], logProb: 0, caches: model.emptyCaches() }];
+  let best = null;
   while (beam.length && !(best && score(best) >= score(beam[0], maxLength))) {
     const all = [];
     for (const parent of beam) {
@@ -62,13 +68,16 @@ export function* beamSteps(model, source, { maxLength, beamSize = 4, lengthPenal
       })));
       yield { beam, best };
     }
-    const candidates = all.sort((a, b) => b.logProb - a.logProb).slice(0, 2 * beamSize);
-    const hasEnded = ({ tokenIds }) => tokenIds.at(-1) === EOS || tokenIds.length === maxLength;
+    all.sort((a, b) => b.logProb - a.logProb);
+    const candidates = all.slice(0, 2 * beamSize);
     for (const ended of candidates.slice(0, beamSize).filter(hasEnded)) {
       if (!best || score(ended) > score(best)) best = ended;
     }
-    const going = candidates.filter((candidate) => !hasEnded(candidate)).slice(0, beamSize);
-    beam = going.map((child) => ({ ...child, caches: child.caches.map((cache) => cache.copy()) }));
+    const going = candidates.filter((candidate) => !hasEnded(candidate));
+    beam = going.slice(0, beamSize).map((child) => {
+      const caches = child.caches.map((cache) => cache.copy());
+      return { ...child, caches };
+    });
     yield { beam, best };
     if (beamSize === 1 && best) break;
   }

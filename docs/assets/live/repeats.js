@@ -1,10 +1,10 @@
-// Made from docs/source/live-parts.md (1dc7a4ace275). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-/** Rows that repeat, and how well a model goes on with them: docs/source/circuits.md. */
+// Made from docs/source/live-parts.md (ec2cc0ad9ddd). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+/** Rows that repeat, and how well they are copied: docs/source/circuits.md. */
 import { D_MODEL, N_HEADS, N_LAYERS, N_TOKENS } from "./training.js";
 import { Matrix } from "./tensors.js";
 
 
-/** A generator of numbers from 0 to 1, the same for the same seed: mulberry32. */
+/** Random numbers from 0 to 1, the same for the same seed: mulberry32. */
 export function seeded(seed) {
   return () => {
     seed = seed + 0x6d2b79f5 | 0;
@@ -15,11 +15,15 @@ export function seeded(seed) {
 }
 
 
-/** Parameters as PyTorch begins: tables normal, of deviation 1 and ½, Linear ±1/√width. */
+/** As PyTorch begins: tables normal, of deviation 1 and ½, Linear ±1/√width. */
 export function initialise(random) {
-  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const normal = () => {
+    const radius = Math.sqrt(-2 * Math.log(1 - random()));
+    return radius * Math.cos(2 * Math.PI * random());
+  };
   const filled = (rows, columns, draw) => {
-    return new Matrix(rows, columns, Float32Array.from({ length: rows * columns }, draw));
+    const data = Float32Array.from({ length: rows * columns }, draw);
+    return new Matrix(rows, columns, data);
   };
   const tensors = {
     "tokens.weight": filled(N_TOKENS, D_MODEL, normal),
@@ -56,19 +60,24 @@ export function makeRepeats(n, random) {
       const other = i + Math.floor((N_TOKENS - i) * random());
       [shuffled[i], shuffled[other]] = [shuffled[other], shuffled[i]];
     }
-    for (let i = 0; i < N_TOKENS; i++) ids[row * N_TOKENS + i] = shuffled[i % period];
+    const start = row * N_TOKENS;
+    for (let i = 0; i < N_TOKENS; i++) ids[start + i] = shuffled[i % period];
     periods.push(period);
   }
   return { ids, periods };
 }
 
 
-/** Accuracy in the repeats; by layer and head, weights on the token before, and prefix matching. */
+/**
+ * Accuracy in the repeats; by layer and head, weights on the token before,
+ * and prefix matching.
+ */
 export function measure(model, { ids, periods }) {
   const logits = model.forward(ids);
   const scores = () => model.layers.map(() => new Array(N_HEADS).fill(0));
   const previous = scores(), prefix = scores();
-  const nRows = periods.length, nAgain = periods.reduce((sum, p) => sum + N_TOKENS - p, 0);
+  const nRows = periods.length;
+  const nAgain = periods.reduce((sum, period) => sum + N_TOKENS - period, 0);
   let right = 0;
   for (let row = 0; row < nRows; row++) {
     const tokens = ids.subarray(row * N_TOKENS, (row + 1) * N_TOKENS);
@@ -80,10 +89,11 @@ export function measure(model, { ids, periods }) {
       for (let h = 0; h < N_HEADS; h++) {
         const { weights } = seen[row * N_HEADS + h];
         for (let i = 1; i < N_TOKENS; i++) {
-          previous[layer][h] += weights.row(i)[i - 1] / nRows / (N_TOKENS - 1);
+          const w = weights.row(i);
+          previous[layer][h] += w[i - 1] / nRows / (N_TOKENS - 1);
           if (i < periods[row]) continue;
           for (let j = 1; j <= i; j++) {
-            if (tokens[j - 1] === tokens[i]) prefix[layer][h] += weights.row(i)[j] / nAgain;
+            if (tokens[j - 1] === tokens[i]) prefix[layer][h] += w[j] / nAgain;
           }
         }
       }

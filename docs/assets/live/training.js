@@ -1,5 +1,5 @@
-// Made from docs/source/live-parts.md (f807e81d5adf). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
-/** A model that learns in the page, its gradients written by hand: docs/source/circuits.md. */
+// Made from docs/source/live-parts.md (96850ea06c52). Edit the chapter, or edit here and run: nox -s tangle -- --stitch
+/** The model of docs/source/circuits.md, its gradients written by hand. */
 import { Matrix } from "./tensors.js";
 
 export const N_TOKENS = 32; // in the vocabulary, and in a row
@@ -10,16 +10,21 @@ export const D_MODEL = 64, N_LAYERS = 2, N_HEADS = 2;
 export function transpose({ rows, columns, data }) {
   const turned = new Matrix(columns, rows);
   for (let i = 0; i < rows; i++) {
-    for (let j = 0; j < columns; j++) turned.data[j * rows + i] = data[i * columns + j];
+    for (let j = 0; j < columns; j++) {
+      turned.data[j * rows + i] = data[i * columns + j];
+    }
   }
   return turned;
 }
 
 
-/** AB, two rows and two columns at a time, so that each number fetched is used twice. */
+/** AB, two rows and columns at a time; each number fetched is used twice. */
 export function multiply(left, right) {
-  const { rows, columns: width, data: a } = left, { rows: columns, data: b } = transpose(right);
-  if (rows % 2 || columns % 2) throw new Error(`cannot cut ${rows} × ${columns} into 2 × 2`);
+  const { rows, columns: width, data: a } = left;
+  const { rows: columns, data: b } = transpose(right);
+  if (rows % 2 || columns % 2) {
+    throw new Error(`cannot cut ${rows} × ${columns} into 2 × 2`);
+  }
   const product = new Matrix(rows, columns), c = product.data;
   for (let i = 0; i < rows; i += 2) {
     for (let j = 0; j < columns; j += 2) {
@@ -49,13 +54,16 @@ function cut(matrix, row, column, rows, columns) {
 
 /** Write a block into a matrix, from a row and column on. */
 function paste(matrix, row, column, block) {
-  for (let i = 0; i < block.rows; i++) matrix.row(row + i).set(block.row(i), column);
+  for (let i = 0; i < block.rows; i++) {
+    matrix.row(row + i).set(block.row(i), column);
+  }
 }
 
 
 /** A += B, whose rows begin again where they are fewer. */
 function add(matrix, { data }) {
-  for (let i = 0; i < matrix.data.length; i++) matrix.data[i] += data[i % data.length];
+  const sums = matrix.data, n = data.length;
+  for (let i = 0; i < sums.length; i++) sums[i] += data[i % n];
   return matrix;
 }
 
@@ -99,22 +107,27 @@ export class LayerNorm {
 
   /** z = (x − mean) / √(variance + ε), y = γ z + β. */
   forward(x) {
-    const z = new Matrix(x.rows, x.columns), y = new Matrix(x.rows, x.columns), n = x.columns;
+    const n = x.columns;
+    const z = new Matrix(x.rows, n), y = new Matrix(x.rows, n);
     this.z = z, this.scales = new Float64Array(x.rows);
     for (let i = 0; i < x.rows; i++) {
+      const row = x.row(i);
       let mean = 0, variance = 0;
-      for (let j = i * n; j < (i + 1) * n; j++) mean += x.data[j] / n;
-      for (let j = i * n; j < (i + 1) * n; j++) variance += (x.data[j] - mean) ** 2 / n;
+      for (let j = 0; j < n; j++) mean += row[j] / n;
+      for (let j = 0; j < n; j++) variance += (row[j] - mean) ** 2 / n;
       const scale = this.scales[i] = 1 / Math.sqrt(variance + 1e-5);
       for (let j = 0, at = i * n; j < n; j++, at++) {
-        z.data[at] = (x.data[at] - mean) * scale;
+        z.data[at] = (row[j] - mean) * scale;
         y.data[at] = z.data[at] * this.weight.data[j] + this.bias.data[j];
       }
     }
     return y;
   }
 
-  /** dγ = Σ dy z, dβ = Σ dy, dz = γ dy, dx = (dz − mean(dz) − z mean(z dz)) / √(variance + ε). */
+  /**
+   * dγ = Σ dy z, dβ = Σ dy, dz = γ dy,
+   * dx = (dz − mean(dz) − z mean(z dz)) / √(variance + ε).
+   */
   backward(dy) {
     const { z, scales } = this, n = z.columns;
     const dx = new Matrix(z.rows, n), byZ = new Matrix(z.rows, n);
@@ -143,14 +156,18 @@ function causalSoftmax(scores, scale) {
     const s = scores.row(i), w = weights.row(i);
     let largest = -Infinity, sum = 0;
     for (let j = 0; j <= i; j++) largest = Math.max(largest, s[j]);
-    for (let j = 0; j <= i; j++) sum += w[j] = Math.exp(scale * (s[j] - largest));
+    for (let j = 0; j <= i; j++) {
+      const power = Math.exp(scale * (s[j] - largest));
+      w[j] = power;
+      sum += power;
+    }
     for (let j = 0; j <= i; j++) w[j] /= sum;
   }
   return weights;
 }
 
 
-/** ds = scale · w (dw − Σ w dw) in each row; what the mask hides weighs 0, and so has none. */
+/** ds = scale · w (dw − Σ w dw) in each row; where the mask hides, w is 0. */
 function softmaxBackward(weights, dWeights, scale) {
   const dScores = new Matrix(weights.rows, weights.columns);
   for (let i = 0; i < weights.rows; i++) {
@@ -171,33 +188,38 @@ export class MultiHeadAttention {
     this.silent = new Set(); // heads to leave out, when measuring
   }
 
-  /** W = softmax(Q Kᵀ / √d_k) and H = W V, for each head of each row of tokens. */
+  /** W = softmax(Q Kᵀ / √d_k), H = W V, for each head of each row of tokens. */
   forward(x, length) {
-    const d = x.columns, dK = d / N_HEADS, heads = new Matrix(x.rows, d);
+    const d = x.columns, dK = d / N_HEADS, scale = 1 / Math.sqrt(dK);
+    const heads = new Matrix(x.rows, d);
     const queries = this.qProj.forward(x), both = this.kvProj.forward(x);
     this.seen = [];
     for (let row = 0; row < x.rows; row += length) {
       for (let h = 0; h < N_HEADS; h++) {
-        const query = cut(queries, row, h * dK, length, dK);
-        const key = cut(both, row, h * dK, length, dK);
-        const value = cut(both, row, d + h * dK, length, dK);
-        const weights = causalSoftmax(multiply(query, transpose(key)), 1 / Math.sqrt(dK));
-        this.seen.push({ row, column: h * dK, query, key, value, weights });
-        if (!this.silent.has(h)) paste(heads, row, h * dK, multiply(weights, value));
+        const column = h * dK;
+        const query = cut(queries, row, column, length, dK);
+        const key = cut(both, row, column, length, dK);
+        const value = cut(both, row, d + column, length, dK);
+        const scores = multiply(query, transpose(key));
+        const weights = causalSoftmax(scores, scale);
+        this.seen.push({ row, column, query, key, value, weights });
+        if (this.silent.has(h)) continue;
+        paste(heads, row, column, multiply(weights, value));
       }
     }
-    const isSilent = this.silent.size === N_HEADS; // then the bias is silent too
-    return isSilent ? heads : this.outProj.forward(heads);
+    if (this.silent.size === N_HEADS) return heads; // the bias is silent, too
+    return this.outProj.forward(heads);
   }
 
-  /** dV = Wᵀ dH, dW = dH Vᵀ, dS from dW by the softmax, dQ = dS K, dK = dSᵀ Q. */
+  /** dV = Wᵀ dH, dW = dH Vᵀ, dS from dW by softmax, dQ = dS K, dK = dSᵀ Q. */
   backward(dy) {
     const d = dy.columns, dK = d / N_HEADS, scale = 1 / Math.sqrt(dK);
     const dHeads = this.outProj.backward(dy);
     const dQueries = new Matrix(dy.rows, d), dBoth = new Matrix(dy.rows, 2 * d);
     for (const { row, column, query, key, value, weights } of this.seen) {
       const dHead = cut(dHeads, row, column, weights.rows, dK);
-      const dScores = softmaxBackward(weights, multiply(dHead, transpose(value)), scale);
+      const dWeights = multiply(dHead, transpose(value));
+      const dScores = softmaxBackward(weights, dWeights, scale);
       paste(dQueries, row, column, multiply(dScores, key));
       paste(dBoth, row, column, multiply(transpose(dScores), query));
       paste(dBoth, row, d + column, multiply(transpose(weights), dHead));
@@ -211,6 +233,8 @@ export class MultiHeadAttention {
 export class AttentionOnly {
   constructor(tensors) {
     this.tensors = tensors;
+    this.tokens = tensors["tokens.weight"];
+    this.positions = tensors["positions.table"];
     this.layers = [], this.norms = [];
     for (let i = 0; i < N_LAYERS; i++) {
       this.layers.push(new MultiHeadAttention(tensors, `layers.${i}`));
@@ -220,9 +244,9 @@ export class AttentionOnly {
     this.linear = new Linear(tensors, "head.1");
   }
 
-  /** Logits for the token after each of ids: rows of tokens, each of this length. */
+  /** Logits for the token after each of ids, which are rows of this length. */
   forward(ids, length = N_TOKENS) {
-    const { "tokens.weight": tokens, "positions.table": positions } = this.tensors;
+    const { tokens, positions } = this;
     let x = new Matrix(ids.length, D_MODEL);
     ids.forEach((id, i) => x.row(i).set(tokens.row(id)));
     add(x, cut(positions, 0, 0, length, D_MODEL));
@@ -233,9 +257,9 @@ export class AttentionOnly {
     return this.linear.forward(this.norm.forward(x));
   }
 
-  /** y = x + f(x) hands dy to x and to f; a table's row collects dx from wherever it was used. */
+  /** y = x + f(x) hands dy to x and f; a table's row sums dx over its uses. */
   backward(dLogits) {
-    const { "tokens.weight": tokens, "positions.table": positions } = this.tensors;
+    const { tokens, positions } = this;
     let dx = this.norm.backward(this.linear.backward(dLogits));
     for (let i = N_LAYERS - 1; i >= 0; i--) {
       dx = add(this.norms[i].backward(this.layers[i].backward(dx)), dx);
@@ -243,16 +267,23 @@ export class AttentionOnly {
     tokens.grad = new Matrix(tokens.rows, D_MODEL);
     positions.grad = new Matrix(positions.rows, D_MODEL);
     for (let i = 0; i < dx.rows; i++) {
-      const token = tokens.grad.row(this.ids[i]), position = positions.grad.row(i % this.length);
-      dx.row(i).forEach((slope, j) => { token[j] += slope, position[j] += slope });
+      const token = tokens.grad.row(this.ids[i]);
+      const position = positions.grad.row(i % this.length);
+      dx.row(i).forEach((slope, j) => {
+        token[j] += slope;
+        position[j] += slope;
+      });
     }
   }
 }
 
 
-/** The mean of −log p of each next token, p = softmax(z); dz = (p − 1 at that token) / n. */
+/**
+ * The mean of −log p of each next token, where p = softmax(z);
+ * dz = (p − 1 at that token) / n.
+ */
 export function crossEntropy(logits, ids, length = N_TOKENS) {
-  const n = ids.length - ids.length / length; // a row's last token has none after it
+  const n = ids.length - ids.length / length; // a row's last has none after it
   const dLogits = new Matrix(logits.rows, logits.columns);
   let loss = 0;
   for (let i = 0; i < logits.rows; i++) {
@@ -260,25 +291,35 @@ export function crossEntropy(logits, ids, length = N_TOKENS) {
     const z = logits.row(i), dz = dLogits.row(i), largest = Math.max(...z);
     const sum = z.reduce((sum, logit) => sum + Math.exp(logit - largest), 0);
     loss += (Math.log(sum) + largest - z[ids[i + 1]]) / n;
-    for (let j = 0; j < z.length; j++) dz[j] = Math.exp(z[j] - largest) / sum / n;
+    for (let j = 0; j < z.length; j++) {
+      dz[j] = Math.exp(z[j] - largest) / sum / n;
+    }
     dz[ids[i + 1]] -= 1 / n;
   }
   return { loss, dLogits };
 }
 
 
-/** θ ← (1 − lr λ) θ − lr m̂ / (√v̂ + ε); m̂ and v̂ are running means of g and g², corrected. */
+/**
+ * θ ← (1 − lr λ) θ − lr m̂ / (√v̂ + ε);
+ * m̂ and v̂ are running means of g and g², corrected.
+ */
 export class AdamW {
-  constructor(tensors, { lr = 3e-3, betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0.01 } = {}) {
-    Object.assign(this, { tensors: Object.values(tensors), lr, betas, eps, weightDecay, n: 0 });
-    this.means = this.tensors.map(({ data }) => new Float32Array(data.length));
-    this.squares = this.tensors.map(({ data }) => new Float32Array(data.length));
+  constructor(tensors, {
+    lr = 3e-3, betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0.01,
+  } = {}) {
+    Object.assign(this, { lr, betas, eps, weightDecay, n: 0 });
+    this.tensors = Object.values(tensors);
+    const zeros = ({ data }) => new Float32Array(data.length);
+    this.means = this.tensors.map(zeros);
+    this.squares = this.tensors.map(zeros);
   }
 
   step() {
     const { lr, betas: [b, c], eps, weightDecay } = this;
     this.n++;
-    const first = 1 - b ** this.n, second = 1 - c ** this.n; // as both means begin at 0
+    const first = 1 - b ** this.n; // as both means begin at 0
+    const second = 1 - c ** this.n;
     this.tensors.forEach(({ data, grad: { data: g } }, t) => {
       const m = this.means[t], v = this.squares[t];
       for (let i = 0; i < data.length; i++) {
