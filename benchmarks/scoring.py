@@ -1,8 +1,11 @@
 """What the ways of scoring cost: python -m benchmarks.scoring
 
-Prints milliseconds and ratios for the machine it runs on. The chapter "Scoring
-functions" quotes the ratios.
+Prints milliseconds and ratios. The ratios, which the chapter "Scoring
+functions" and the page "Fused attention" quote, are written to
+results/scoring-cpu.json.
 """
+
+from collections.abc import Callable, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -14,10 +17,23 @@ from attention_book.attention.functional import (
     scaled_dot_product_attention,
 )
 from attention_book.attention.fused import fused_attention
-from benchmarks.sidebyside import introduce, report, side_by_side
+from benchmarks.sidebyside import introduce, keep, report, side_by_side
 
 
-def scores(n: int, d: int) -> None:
+LENGTHS = (128, 512, 2048, 4096)
+
+
+def ratios(
+    title: str, entrants: Mapping[str, Callable[[], object]], rounds: int
+) -> dict[str, float]:
+    """How long each takes, in units of the first."""
+    seconds = side_by_side(entrants, rounds)
+    report(title, seconds)
+    unit, *_ = seconds.values()
+    return {name: float(f"{s / unit:.2g}") for name, s in seconds.items()}
+
+
+def scores(n: int, d: int) -> dict[str, float]:
     x = torch.randn(8, n, d)
     additive = AdditiveAttention(d_query=d, d_key=d, d_attn=d)
     entrants = {
@@ -25,44 +41,47 @@ def scores(n: int, d: int) -> None:
         "additive": lambda: additive(x, x, x),
     }
     title = f"scores: batch 8, {n} queries and keys, width {d}"
-    report(title, side_by_side(entrants))
+    return ratios(title, entrants, rounds=20)
 
 
-def causal(n: int) -> None:
+def causal(n: int) -> dict[str, float]:
     q, k, v = torch.randn(3, 1, 8, n, 64)
     mask = causal_mask(n)
     sdpa = F.scaled_dot_product_attention
     entrants = {
-        "SDPA, is_causal": lambda: sdpa(q, k, v, is_causal=True),
         "fused, is_causal": lambda: fused_attention(q, k, v, is_causal=True),
         "fused, boolean triangle": lambda: fused_attention(q, k, v, mask),
+        "SDPA, is_causal": lambda: sdpa(q, k, v, is_causal=True),
         "step by step": lambda: scaled_dot_product_attention(q, k, v, mask),
     }
     title = f"causal: 8 heads, {n} tokens, width 64"
-    report(title, side_by_side(entrants, rounds=max(7, 40_960 // n)))
+    return ratios(title, entrants, rounds=max(7, 40_960 // n))
 
 
-def padded(n: int) -> None:
+def padded(n: int) -> dict[str, float]:
     q, k, v = torch.randn(3, 4, 8, n, 64)
     mask = padding_mask(torch.tensor([n, n // 2, n // 3, n // 4]), n)
     sdpa = F.scaled_dot_product_attention
     entrants = {
-        "SDPA, mask": lambda: sdpa(q, k, v, attn_mask=mask),
-        "fused, mask": lambda: fused_attention(q, k, v, mask),
+        "SDPA, padding": lambda: sdpa(q, k, v, attn_mask=mask),
+        "fused, padding": lambda: fused_attention(q, k, v, mask),
     }
     title = f"padded: batch 4, 8 heads, {n} tokens, width 64"
-    report(title, side_by_side(entrants, rounds=max(7, 20_480 // n)))
+    return ratios(title, entrants, rounds=max(7, 20_480 // n))
 
 
 @torch.no_grad()
 def main() -> None:
     introduce()
     torch.manual_seed(0)
-    scores(256, 64)
-    for n in (128, 512, 2048, 4096):
-        causal(n)
-    for n in (128, 512, 2048, 4096):
-        padded(n)
+    keep(
+        "scoring-cpu",
+        ["python", "-m", "benchmarks.scoring"],
+        {},
+        scores=scores(256, 64),
+        causal={f"{n} tokens": causal(n) for n in LENGTHS},
+        padded={f"{n} tokens": padded(n) for n in LENGTHS},
+    )
 
 
 if __name__ == "__main__":
