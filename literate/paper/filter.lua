@@ -68,13 +68,31 @@ function Table(table)  -- in the middle of the page, and its words on the left
   return table
 end
 
+-- Sections of a page outside of a part have the level of chapters. In an EPUB, where chapters
+-- are files, two divs keep each with its page, and in the contents.
+local function outside(blocks)
+  if is_typst then
+    blocks:insert(1, pandoc.RawBlock("typst", "#outside["))
+    blocks:insert(pandoc.RawBlock("typst", "]"))
+    return blocks
+  end
+  local page, sections = pandoc.Blocks({}), {}
+  for _, block in ipairs(blocks) do
+    if block.t == "Header" and block.level == 2 then table.insert(sections, {}) end
+    table.insert(sections[#sections] or page, block)
+  end
+  for _, section in ipairs(sections) do
+    page:insert(pandoc.Div({ pandoc.Div(section) }))
+  end
+  return page
+end
+
 function Div(div)
   if div.classes:includes("outside") then
-    if is_typst then
-      div.content:insert(1, pandoc.RawBlock("typst", "#outside["))
-      div.content:insert(pandoc.RawBlock("typst", "]"))
+    for _, block in ipairs(div.content) do
+      if block.t == "Header" and block.level == 3 then block.classes = { "unnumbered", "unlisted" } end
     end
-    return div.content
+    return outside(div.content)
   end
   local number = div.attributes.number
   div.attributes.number = nil
