@@ -207,6 +207,7 @@ def browser(session: nox.Session) -> None:
 @nox.session
 def film(session: nox.Session) -> None:
     """Film the live page of the built site, for the READMEs."""
+    book(session, "-m", "literate.build")
     book(session, "-m", "literate.film")
 
 

@@ -121,14 +121,15 @@ def _fill(template: str, edition: str, **words: object) -> str:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*options: str) -> Iterator[Browser]:
     """A real Chromium, that of the environment variable or the system, or Playwright's own."""
     names = os.environ.get("CHROMIUM"), shutil.which("chromium"), shutil.which("google-chrome")
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as play:
         try:
             browser = play.chromium.launch(
-                executable_path=next(filter(None, names), None), args=["--no-sandbox"] * root
+                executable_path=next(filter(None, names), None),
+                args=[*options, *["--no-sandbox"] * root],
             )
         except Error:
             how = "install it, or name it in CHROMIUM, or run: playwright install chromium"

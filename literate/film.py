@@ -4,17 +4,16 @@ python -m literate.film takes the built site and a real Chromium, and writes doc
 and live.zh.webp.
 """
 
-import os
-import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 
 from PIL import Image
-from playwright.sync_api import Page, ViewportSize, sync_playwright
+from playwright.sync_api import Page, ViewportSize
 
 from literate import ROOT
+from literate.cards import chromium, keep
 
 
 SENTENCES = {"en": "She is reading a book in the library.", "zh": "我昨天在花园里找到了一把钥匙。"}
@@ -69,18 +68,16 @@ def main() -> None:
     handler = partial(_Quiet, directory=str(ROOT / "site"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    chromium = (
-        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    )
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         for edition, sentence in SENTENCES.items():
             page = browser.new_page(viewport=SIZE, reduced_motion="reduce")
             page.goto(f"http://127.0.0.1:{server.server_port}/{edition}/live/translate/")
             frames = _film(page, sentence)
             first, *rest = (image for image, _ in frames)
+            film = BytesIO()
             first.save(
-                ROOT / f"docs/assets/live.{edition}.webp",
+                film,
+                "webp",
                 save_all=True,
                 append_images=rest,
                 duration=[milliseconds for _, milliseconds in frames],
@@ -88,7 +85,7 @@ def main() -> None:
                 lossless=True,
                 method=6,
             )
-        browser.close()
+            keep(ROOT / f"docs/assets/live.{edition}.webp", film.getvalue())
     server.shutdown()
 
 

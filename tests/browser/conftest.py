@@ -1,8 +1,6 @@
 """The built site on a local server, and a real Chromium to walk it."""
 
 import http.server
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -15,9 +13,9 @@ from playwright.sync_api import (
     Request,
     Response,
     ViewportSize,
-    sync_playwright,
 )
 
+from literate import cards
 from literate.chapter import ROOT
 
 
@@ -57,18 +55,8 @@ def site() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    found = os.environ.get("CHROMIUM") or next(
-        filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
-    )
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    with sync_playwright() as playwright:
-        # Without one of these, Playwright's own download, if there is one.
-        browser = playwright.chromium.launch(
-            executable_path=found,
-            args=[*QUIET, *(["--no-sandbox"] if root else [])],
-        )
+    with cards.chromium(*QUIET) as browser:
         yield browser
-        browser.close()
 
 
 class Visitor:
