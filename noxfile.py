@@ -30,6 +30,7 @@ def book(session: nox.Session, *command: str, silent: bool = False) -> object:
     ).hexdigest()
     stamp, python = ENV / "made-of", str(BIN / "python")
     if not stamp.exists() or stamp.read_text() != wanted:
+        session.log(f"installing into .nox/{ENV.name}, which takes minutes")
         session.run(
             sys.executable,
             "-m",
@@ -252,10 +253,12 @@ def torch(session: nox.Session) -> None:
     which = asked.pop(0) if named else "floor"
     project = Path("pyproject.toml").read_text("utf-8")
     (floor,) = re.findall(r'"torch>=([\d.]+)"', project)
-    wanted = [f"torch=={floor}" if which == "floor" else "torch"]
+    oldest = [f"torch=={floor}", "numpy<2.4"]  # as its Triton interprets
+    wanted = oldest if which == "floor" else ["torch"]
     pins = Path(CONSTRAINTS).read_text("utf-8").splitlines()
     if which != "pinned":
-        pins = [pin for pin in pins if not re.match("torch|triton", pin)]
+        free = re.compile("torch|triton|numpy")
+        pins = [pin for pin in pins if not free.match(pin)]
     if which == "newest":
         wanted.append("--upgrade")
     if which == "nightly":

@@ -41,8 +41,8 @@ def _film(page: Page, sentence: str) -> list[tuple[Image.Image, int]]:
     page.locator(".ask button").click()
     page.locator(".result:not(:empty)").wait_for()
     show(".ask")
+    shoot(1200)
     field.fill("")
-    shoot(600)
     step = max(1, len(sentence) // 10)
     for end in range(step, len(sentence) + step, step):
         field.fill(sentence[:end])

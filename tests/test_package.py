@@ -14,9 +14,11 @@ from dataclasses import is_dataclass
 import pytest
 
 import attention_book
-from literate.chapter import PACKAGE, ROOT, pages, read
+from literate.chapter import PACKAGE, ROOT, pages, read, read_all
+from literate.setup import PROJECT
 
 
+SITE = PROJECT["urls"]["Homepage"].rstrip("/")
 NOT_ON_A_GPU_MACHINE = (
     "beartype",
     "jaxtyping",
@@ -162,8 +164,18 @@ sys.exit(pytest.main(options, plugins=[Fixtures()]))
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
-def test_the_links_of_the_readme_lead_to_files(name: str) -> None:
+def test_the_links_of_the_readme_lead_to_files_and_pages(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
-    assert len(links) > 10
+    assert len(links) > 6
     assert not [link for link in links if not (ROOT / link).exists()]
+    pages = re.findall(rf"\({SITE}/(\w\w)/([^)#]*)/(?:#([\w-]+))?\)", text)
+    assert len(pages) > 10
+    assert text.count(f"({SITE}") == len(pages)
+    for edition, place, section in pages:
+        assert edition == ("zh" if ".zh." in name else "en")
+        files = [f"docs/{place}.md", f"docs/{place}/index.md"]
+        (page,) = [ROOT / file for file in files if (ROOT / file).exists()]
+        assert not section or f"{{#{section}}}" in page.read_text("utf-8")
+    count = sum(page.is_chapter for page in read_all())
+    assert f"{count} 章" in text or f"{count} chapters" in text
