@@ -1,5 +1,6 @@
 """Warnings are errors, but for those of PyTorch that nobody here can mend."""
 
+import inspect
 import warnings
 
 import pytest
@@ -72,8 +73,9 @@ def test_hints_at_tf32_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert hints
     for hint in (cached.__wrapped__ for cached in hints):
-        with pytest.warns(UserWarning, match="^TensorFloat32 tensor cores"):
-            hint()
+        if "warnings.warn" in inspect.getsource(hint):  # 2.14 logs it
+            with pytest.warns(UserWarning, match="^TensorFloat32 tensor core"):
+                hint()
         hint()
 
 
