@@ -1,5 +1,6 @@
 """Part a chapter's Markdown into blocks, and say what is wrong with any of them."""
 
+import ast
 import re
 import symtable
 from collections.abc import Iterator
@@ -119,13 +120,22 @@ def heading(block: Block) -> tuple[str, str, str]:
     return zh, en, given[1] if given else plain.strip("-")
 
 
+class _Plain(ast.NodeTransformer):
+    """Code without comprehensions, whose names from Python 3.12 on count as those around them."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        kinds = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        return ast.Constant(None) if isinstance(node, kinds) else super().visit(node)
+
+
 def names(source: str, path: Path, line: int, *, imports: bool = True) -> list[str]:
     """The names that a block binds at its top level."""
     try:
-        table = symtable.symtable(source, path.as_posix(), "exec")
+        symtable.symtable(source, path.as_posix(), "exec")
     except SyntaxError as error:
         raise ChapterError(path, line + (error.lineno or 1), error.msg) from None
-    symbols = table.get_symbols()
+    plain = ast.unparse(_Plain().visit(ast.parse(source)))
+    symbols = symtable.symtable(plain, path.as_posix(), "exec").get_symbols()
     return [s.get_name() for s in symbols if (imports if s.is_imported() else s.is_assigned())]
 
 
