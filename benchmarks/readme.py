@@ -255,6 +255,7 @@ def scoring() -> str:
         for name in record[case][lengths[0]]
     ]
     additive = two(record["scores"]["additive"])
+    holds(float(additive) > 100, "the chapter says over a hundred times")
     (_, triangle), (_, by_steps) = rows[1], rows[3]
     holds(min(triangle) > 1, "a triangle costs time")
     most = f"{int(lengths[-1].split()[0]):,}"

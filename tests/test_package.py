@@ -167,10 +167,10 @@ sys.exit(pytest.main(options, plugins=[Fixtures()]))
 def test_the_links_of_the_readme_lead_to_files_and_pages(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
-    assert len(links) > 6
+    assert len(links) == 8
     assert not [link for link in links if not (ROOT / link).exists()]
     pages = re.findall(rf"\({SITE}/(\w\w)/([^)#]*)/(?:#([\w-]+))?\)", text)
-    assert len(pages) > 10
+    assert len(pages) == 11
     assert text.count(f"({SITE}") == len(pages)
     for edition, place, section in pages:
         assert edition == ("zh" if ".zh." in name else "en")

@@ -167,6 +167,18 @@ def test_links_lead_somewhere(book: Path) -> None:
         assert f"{URL}{edition}/preface/" not in leading
 
 
+def test_sections_of_an_outside_page_stay_in_its_file(book: Path) -> None:
+    for name, files in epubs(book):
+        pages = xhtml(files)
+        nav = pages.pop("EPUB/nav.xhtml")
+        (page,) = (p for p in pages.values() if p.find(id="fruit.apple"))
+        assert page.find(id="fruit.apple.peel"), name
+        listed = [str(link["href"]) for link in nav.select("nav#toc a")]
+        assert any(href.endswith("#fruit.apple.peel") for href in listed)
+        assert any(href.endswith("#glossary.terms-fruit") for href in listed)
+        assert not any("causal-mask" in href for href in listed)
+
+
 def test_numbers_of_what_is_referred_to(book: Path) -> None:
     for name, files in epubs(book):
         text = " ".join(

@@ -69,8 +69,11 @@ function Table(table)  -- in the middle of the page, and its words on the left
 end
 
 -- Sections of a page outside of a part have the level of chapters. In an EPUB, where chapters
--- are files, two divs keep each with its page, and in the contents.
+-- are files, two divs keep each with its page, and in the contents, where theirs are not listed.
 local function outside(blocks)
+  for _, block in ipairs(blocks) do
+    if block.t == "Header" and block.level == 3 then block.classes = { "unnumbered", "unlisted" } end
+  end
   if is_typst then
     blocks:insert(1, pandoc.RawBlock("typst", "#outside["))
     blocks:insert(pandoc.RawBlock("typst", "]"))
@@ -89,9 +92,6 @@ end
 
 function Div(div)
   if div.classes:includes("outside") then
-    for _, block in ipairs(div.content) do
-      if block.t == "Header" and block.level == 3 then block.classes = { "unnumbered", "unlisted" } end
-    end
     return outside(div.content)
   end
   local number = div.attributes.number

@@ -72,9 +72,10 @@ def test_hints_at_tf32_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
         getattr(module, name) for module in modules if hasattr(module, name)
     ]
     assert hints
+    says = "^TensorFloat32 tensor cores"
     for hint in (cached.__wrapped__ for cached in hints):
         if "warnings.warn" in inspect.getsource(hint):  # 2.14 logs it
-            with pytest.warns(UserWarning, match="^TensorFloat32 tensor core"):
+            with pytest.warns(UserWarning, match=says):
                 hint()
         hint()
 
